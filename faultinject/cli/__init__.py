@@ -1,0 +1,17 @@
+"""The command line: a thin layer over the flow."""
+
+from __future__ import annotations
+
+from faultinject.cli import _catalogues, _compare, _discover, _matrix, _replay, _sweep
+from faultinject.cli._app import app
+from faultinject.cli._main import main
+
+__all__ = ["app", "main"]
+
+app.command()(_sweep.sweep)
+app.command()(_compare.compare)
+app.command()(_discover.discover)
+app.command()(_matrix.matrix)
+app.command()(_replay.replay)
+app.command()(_catalogues.faults)
+app.command()(_catalogues.probes)

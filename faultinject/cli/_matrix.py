@@ -1,0 +1,99 @@
+"""``faultinject matrix``: the lifecycle matrix of a target, written to a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from faultinject.cli._levels import sweep_class
+from faultinject.cli._options import (
+    NONE,
+    DirectoryOption,
+    FaultOption,
+    JobsOption,
+    LevelOption,
+    OwnOption,
+    ReleaseOption,
+    SecondOption,
+    TargetArgument,
+    make_options,
+)
+from faultinject.errors import UsageError
+
+if TYPE_CHECKING:
+    from faultinject.facts import Recording
+    from faultinject.sweep import Options
+
+
+def declared(options: Options, matrices: Path) -> Callable[[Recording], Recording]:
+    """What makes a recording hold the ownership table that is declared for the target in `matrices`."""
+    from faultinject.matrix import matrix_path, merge, read_matrix
+
+    path = matrix_path(matrices, options.target.name)
+    matrix = read_matrix(path)
+    return lambda recording: merge(recording, matrix)
+
+
+def matrix(
+    target: TargetArgument,
+    release: ReleaseOption = "",
+    own: OwnOption = NONE,
+    level: LevelOption = "steps",
+    fault: FaultOption = "RuntimeError,KeyboardInterrupt",
+    directory: DirectoryOption = Path(),
+    matrices: Annotated[Path, typer.Option(help="Folder the matrix is kept in.")] = Path("matrices"),
+    sweep_it: Annotated[
+        bool, typer.Option("--sweep/--no-sweep", help="Also sweep, and write the verdicts.")
+    ] = True,
+    second: SecondOption = False,
+    jobs: JobsOption = 0,
+) -> None:
+    """Write the generated lifecycle matrix of TARGET to a TOML file, and say what changed in it.
+
+    Example: faultinject matrix vllm:EngineCore --matrices matrices
+    """
+    from faultinject.matrix import matrix_path, update_matrix
+    from faultinject.reports import make_console, reporters_for
+    from faultinject.sweep import discover as record
+    from faultinject.sweep import pool_of
+
+    options = make_options(
+        target, release=release, own=own, level=level, fault=fault, second=second, directory=directory,
+        jobs=jobs,
+    )  # fmt: skip
+    if options.level == "milestones" and not sweep_it:
+        raise UsageError(
+            "a tree of processes owns nothing step by step: sweep it, or use `faultinject discover`"
+        )
+    results = None
+    if sweep_it:
+        reporters = reporters_for(quiet=True)
+        path = matrix_path(matrices, target)
+        adjust = declared(options, matrices) if path.exists() and options.level != "milestones" else None
+        work = sweep_class(options)(options, reporters, adjust=adjust)
+        try:
+            work.run()
+        finally:
+            reporters.close()
+        assert work.recording is not None
+        recording, version, results = work.recording, work.version, list(work.results.values())
+    else:
+        with pool_of(options, 2) as pool:
+            recording, _ = record(options, pool)
+            version = pool.ready.version
+    path = matrix_path(matrices, target)
+    before = path.read_bytes() if path.exists() else b""
+    changes = update_matrix(
+        path, recording, results, version=version,
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        command=f"faultinject matrix {target}",
+    )  # fmt: skip
+    console = make_console()
+    for change in changes:
+        console.print(change, markup=False, highlight=False)
+    what = f"wrote {path}" if path.read_bytes() != before else f"nothing changed in {path}"
+    console.print(what, markup=False, highlight=False)

@@ -1,0 +1,79 @@
+"""``faultinject replay``: one case again, with its timeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from faultinject.cli._options import (
+    NONE,
+    DirectoryOption,
+    FaultOption,
+    LevelOption,
+    OwnOption,
+    ReleaseOption,
+    RunnerOption,
+    SecondFaultsOption,
+    SecondOption,
+    make_options,
+)
+from faultinject.cli._state import recalled
+
+if TYPE_CHECKING:
+    from faultinject.sweep import Options
+
+
+def replay(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of a case, as a report prints it.")],
+    target: Annotated[
+        str, typer.Option(help="Target of the sweep that named it; the last sweep's if empty.")
+    ] = "",
+    release: ReleaseOption = "",
+    own: OwnOption = NONE,
+    level: LevelOption = "steps",
+    fault: FaultOption = "RuntimeError,KeyboardInterrupt",
+    second: SecondOption = False,
+    second_faults: SecondFaultsOption = "RuntimeError,KeyboardInterrupt,hang",
+    runner: RunnerOption = "zygote",
+    directory: DirectoryOption = Path(),
+) -> None:
+    """Run one case verbosely, with its timeline: acquired, fault, released, left.
+
+    Without --target, the options are those of the last sweep in this directory.
+    """
+    from faultinject.points import find_case
+    from faultinject.reports import make_console, render_timeline
+    from faultinject.sweep import replay as run
+
+    if target:
+        options = make_options(
+            target, release=release, own=own, level=level, fault=fault, second=second,
+            second_faults=second_faults, runner=runner, directory=directory,
+        )  # fmt: skip
+    else:
+        options = recalled()
+    if options.level == "milestones":
+        _replay_tree(options, identifier)
+    seen, result, _ = run(options, lambda cases: find_case(options.target.name, cases, identifier))
+    console = make_console()
+    console.print(render_timeline(seen, result))
+    if seen.output.strip():
+        console.print("\nwhat its process wrote:", highlight=False)
+        console.print(seen.output.strip(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.violation else 0)
+
+
+def _replay_tree(options: Options, identifier: str) -> NoReturn:
+    from faultinject.points import find_case
+    from faultinject.reports import make_console
+    from faultinject.trees import render_case, replay_tree
+
+    seen, result, _ = replay_tree(options, lambda cases: find_case(options.target.name, cases, identifier))
+    console = make_console()
+    console.print(render_case(seen, result))
+    if seen.output.strip():
+        console.print("\nwhat the processes wrote:", highlight=False)
+        console.print(seen.output.strip(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.violation else 0)

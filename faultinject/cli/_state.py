@@ -1,0 +1,55 @@
+"""What one command leaves for the next, in the directory it ran in."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faultinject.errors import UsageError
+
+if TYPE_CHECKING:
+    from faultinject.sweep import Options
+
+STATE = Path(".faultinject")
+
+
+def last_report() -> Path | None:
+    """Where the report of a sweep goes that no file was named for; None where nothing can be written."""
+    with contextlib.suppress(OSError):
+        STATE.mkdir(exist_ok=True)
+        ignore = STATE / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        return STATE / "last.json"
+    return None
+
+
+def remember(options: Options) -> None:
+    """Keep the options of a sweep for `recalled`, if something can be written here."""
+    import msgspec
+
+    with contextlib.suppress(OSError):
+        STATE.mkdir(exist_ok=True)
+        (STATE / "last-options.json").write_bytes(msgspec.json.encode(options))
+
+
+def recalled() -> Options:
+    """The options of the last sweep in this directory.
+
+    Raises:
+        UsageError: there was none, or what it left cannot be read.
+    """
+    import msgspec
+
+    from faultinject.sweep import Options
+
+    path = STATE / "last-options.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Options)
+    except FileNotFoundError:
+        raise UsageError(
+            f"no sweep was made in this directory ({path} is missing): give --target TARGET"
+        ) from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{path} cannot be read ({error}): give --target TARGET, or sweep again") from None

@@ -1,0 +1,92 @@
+"""``faultinject sweep``: every point of one target."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from faultinject.cli._levels import sweep_class
+from faultinject.cli._matrix import declared
+from faultinject.cli._options import (
+    ExitZeroOption,
+    TargetArgument,
+    make_options,
+    takes_sweep_options,
+)
+from faultinject.cli._state import last_report, remember
+
+if TYPE_CHECKING:
+    from faultinject.facts import Recording, Summary
+    from faultinject.sweep import Options
+
+
+@takes_sweep_options
+def sweep(
+    target: TargetArgument,
+    *,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here, as cases end.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on from this report; it is continued in place.")
+    ] = None,
+    matrices: Annotated[
+        Path | None, typer.Option(help="Folder with a declared ownership table to use.")
+    ] = None,
+    all_nested: Annotated[
+        bool, typer.Option("--all-nested", help="List every finding beneath the target.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last sentence only.")] = False,
+    exit_zero: ExitZeroOption = False,
+    **given: Any,
+) -> None:
+    """Inject faults at every point of TARGET and judge what each left behind.
+
+    Exit status: 0 nothing charged to the target, 1 a violation, 2 something is wrong with the request or
+    the target, 130 or 143 interrupted.
+
+    Example: faultinject sweep mypackage.client:Client --release close --json report.json
+    """
+    summary = run_sweep(
+        make_options(target, **given),
+        json_file or resume,
+        resume=resume,
+        matrices=matrices,
+        all_nested=all_nested,
+        quiet=quiet,
+    )
+    raise typer.Exit(1 if summary.violations and not exit_zero else 0)
+
+
+def run_sweep(
+    options: Options, json_path: Path | None, *, resume: Path | None = None, matrices: Path | None = None,
+    all_nested: bool = False, quiet: bool = False,
+) -> Summary:  # fmt: skip
+    """Sweep with the reports that were asked for; always also writes the report that `replay` reads."""
+    from faultinject.reports import check_resumable, read_report, reporters_for
+
+    earlier = read_report(resume) if resume is not None else None
+    cases = tuple(earlier.cases) if earlier is not None else ()
+    kept = json_path if json_path is not None else last_report()
+    reporters = reporters_for(json_path=kept, earlier=cases, quiet=quiet, all_nested=all_nested)
+    adjust = declared(options, matrices) if matrices is not None else None
+
+    def before_start(recording: Recording, environment: Any) -> None:
+        if earlier is not None:
+            check_resumable(earlier, recording, environment)
+        remember(options)
+
+    try:
+        return sweep_class(options)(
+            options,
+            reporters,
+            skip=cases,
+            adjust=adjust,
+            before_start=before_start,
+            command=tuple(sys.argv[1:]),
+        ).run()
+    finally:
+        reporters.close()

@@ -1,0 +1,60 @@
+"""Whether exactly what was owned was released: once, newest first, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from faultinject.facts import Observation, Problem, Recording
+
+
+def judge_releases(seen: Observation, recording: Recording, target: str) -> list[Problem]:
+    """Double releases, and releases of what was never the target's."""
+    prompt = seen.releases[: seen.prompt_releases]
+    problems: list[Problem] = []
+    usual = {name: number for name, number in recording.release_counts}
+    for (name, method), number in Counter((r.name, r.method) for r in prompt if r.owned).items():
+        if number > max(1, usual.get(f"{name}.{method}", 1)):
+            problems.append(
+                Problem("double-release", target, True, f"{name}.{method}() called {number} times", (name,))
+            )
+    for call in prompt:
+        if not call.owned:
+            nested = call.by in seen.fault_stack[seen.own :]
+            what = f"{call.name}.{call.method}() called on an object that was not its own to release"
+            frame = call.by if call.by in seen.fault_stack else target
+            problems.append(Problem("wrong-release", frame, not nested, what, (call.name,)))
+    for _, label, by in seen.foreign_removed:
+        nested = by in seen.fault_stack[seen.own :]
+        what = f"removed {label}, which was there before the target"
+        frame = by if by in seen.fault_stack else target
+        problems.append(Problem("wrong-release", frame, not nested, what, (label,)))
+    return problems
+
+
+def judge_order(seen: Observation, recording: Recording, target: str) -> list[Problem]:
+    """Newest first, unless the target's own normal release has another order."""
+    steps = [step for _, step, _ in seen.order]
+    sequences = [sequence for _, _, sequence in seen.order]
+    if len(steps) < 2:
+        return []
+    ranks = {row.step: row.order for row in recording.owned}
+    newest_first = usual = True
+    for index in range(len(steps) - 1):
+        if sequences[index] == sequences[index + 1]:
+            continue
+        newest_first = newest_first and steps[index] > steps[index + 1]
+        before, after = ranks.get(steps[index], 0), ranks.get(steps[index + 1], 0)
+        usual = usual and 0 < before <= after
+    if newest_first or usual:
+        return []
+    names = {row.step: row.name for row in recording.owned}
+    said = " then ".join(names.get(step, name) for name, step, _ in seen.order)
+    return [
+        Problem(
+            "order",
+            target,
+            True,
+            f"released {said}: neither newest first nor in the order of its normal release",
+            tuple(names.get(step, name) for name, step, _ in seen.order),
+        )
+    ]

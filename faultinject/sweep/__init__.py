@@ -1,0 +1,9 @@
+"""The flow, end to end: record, choose points, screen, confirm, repeat, report."""
+
+from __future__ import annotations
+
+from faultinject.sweep._options import Options
+from faultinject.sweep._recording import discover
+from faultinject.sweep._sweep import Sweep, pool_of, replay
+
+__all__ = ["Options", "Sweep", "discover", "pool_of", "replay"]

@@ -1,0 +1,81 @@
+"""What a sweep is asked to do."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import msgspec
+
+from faultinject.facts import Level
+from faultinject.filters import PointFilter
+from faultinject.runners import Settings
+from faultinject.targets import TargetSpec
+
+Runner = Literal["auto", "fork", "zygote", "spawn"]
+Confirm = Literal["auto", "each", "class", "none"]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep, as asked for.
+
+    Attributes:
+        faults: names, as ``--fault`` takes them.
+        times: 1 once, k a window of k calls that then recovers, 0 persistent.
+        second: whether each release of the clean-up also fails, for each case.
+        second_faults: what happens to it: what ``--second-faults`` takes.
+        runner: ``auto`` screens by fork where a copy sees everything, and runs the rest in a zygote.
+        confirm: ``each`` non-clean verdict of a screen, one of each ``class`` of cases that unwind
+            alike, or ``none``; ``auto`` is ``each`` where that takes less than half a minute.
+        repeats: how often a verdict must be seen, of at most `tries` runs, before it accuses.
+        time_limit: seconds a case may take; 0 derives it from the recording.
+        limit: most points at level ``nth``, sampled with `seed`; 0 for all.
+    """
+
+    target: TargetSpec
+    level: Level = "steps"
+    depth: int = 4
+    faults: tuple[str, ...] = ("RuntimeError", "KeyboardInterrupt")
+    times: int = 1
+    second: bool = False
+    second_faults: tuple[str, ...] = ("RuntimeError", "KeyboardInterrupt", "hang")
+    filter: PointFilter = PointFilter()
+    runner: Runner = "auto"
+    confirm: Confirm = "auto"
+    jobs: int = 0
+    repeats: int = 3
+    tries: int = 5
+    time_limit: float = 0.0
+    settle: float = 0.5
+    deadline: float = 5.0
+    backend: str = ""
+    attributes: tuple[str, ...] = ()
+    include_finalizers: bool = False
+    include_cleanup: bool = False
+    probes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    limit: int = 0
+    seed: int = 0
+
+    @property
+    def lanes(self) -> int:
+        return self.jobs or max(1, len(os.sched_getaffinity(0)))
+
+    def settings(self, seconds: float = 0.0) -> Settings:
+        """What a worker is told; `seconds` is what one construction took."""
+        limit = self.time_limit or (max(10.0, 20.0 * seconds) if seconds else 120.0)
+        return Settings(
+            level=self.level,
+            depth=self.depth,
+            backend=self.backend,
+            attributes=self.attributes,
+            include_finalizers=self.include_finalizers,
+            include_cleanup=self.include_cleanup,
+            time_limit=limit,
+            settle=self.settle,
+            deadline=self.deadline,
+            probes=self.probes,
+            without=self.without,
+            ignore=self.ignore,
+        )

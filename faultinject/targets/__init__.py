@@ -1,0 +1,8 @@
+"""Targets: the callables under test, and how one is found from its name."""
+
+from __future__ import annotations
+
+from faultinject.targets._resolve import resolve
+from faultinject.targets._target import Call, Target, TargetSpec
+
+__all__ = ["Call", "Target", "TargetSpec", "resolve"]
