@@ -1,0 +1,141 @@
+"""Putting the hardening on the installed vLLM, and taking it off."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from engine._shape import FAMILY, missing_from_vllm, vllm_version
+from engine._transaction import DEADLINE, GRACE, check_seconds
+
+_logger = logging.getLogger("engine")
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """What `harden` did; true if this process's vLLM is hardened.
+
+    Attributes:
+        hardened: whether it is.
+        version: of the vLLM that was found, ``""`` if there is none.
+        missed: what this vLLM lacks of the shape that the hardening expects; then nothing was changed.
+        replaced: ``module:name`` of each attribute that was replaced.
+    """
+
+    hardened: bool
+    version: str = ""
+    missed: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.hardened
+
+
+@dataclass(frozen=True)
+class _Replacement:
+    holder: Any
+    name: str
+    original: Any
+    ours: Any
+
+    @property
+    def place(self) -> str:
+        return f"{self.holder.__module__}:{self.holder.__qualname__}.{self.name}"
+
+
+_installed: list[_Replacement] = []
+_current: Hardening | None = None
+
+
+def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
+    """Make the construction of vLLM's EngineCore a transaction, in this process.
+
+    Imports vLLM. Asked for again it changes nothing and returns the same, whatever the arguments. Engine
+    cores that exist already are not touched, and a construction that is under way in another thread ends as
+    it began.
+
+    Args:
+        deadline: seconds that each release of a rollback may take.
+        grace: seconds for its escalation, and for it to come back after that.
+
+    Returns:
+        What was done. Where the installed vLLM has another shape than the known ones, nothing is changed,
+        what was missed is logged as a warning, and the value is false.
+
+    Raises:
+        TypeError, ValueError: a time is no number of seconds.
+    """
+    global _current
+    check_seconds("harden: deadline", deadline)
+    check_seconds("harden: grace", grace)
+    with _lock:
+        if _current is not None:
+            return _current
+        version = vllm_version()
+        if not version:
+            return Hardening(False, missed=("an installed vLLM",))
+        missed = missing_from_vllm()
+        if missed:
+            _logger.warning(
+                "vLLM %s was not hardened: it lacks %s (known: %s). Nothing was changed.",
+                version,
+                ", ".join(missed),
+                FAMILY,
+            )
+            return Hardening(False, version, missed)
+        replacements = _replacements({"deadline": deadline, "grace": grace})
+        for one in replacements:
+            setattr(one.holder, one.name, one.ours)
+        _installed[:] = replacements
+        _current = Hardening(True, version, (), tuple(one.place for one in replacements))
+        return _current
+
+
+def restore() -> bool:
+    """Take the hardening off, in this process; engine cores that exist are not touched.
+
+    Returns:
+        Whether everything is as before `harden`. False where somebody has since put something of their own in
+        place of what was replaced: that is left alone, and logged.
+    """
+    global _current
+    with _lock:
+        whole = True
+        for one in _installed:
+            if vars(one.holder).get(one.name) is one.ours:
+                setattr(one.holder, one.name, one.original)
+            else:
+                whole = False
+                _logger.warning("%s was replaced since it was hardened, and is left as it is", one.place)
+        _installed.clear()
+        _current = None
+        return whole
+
+
+def _replacements(options: dict[str, Any]) -> list[_Replacement]:
+    from vllm.config.scheduler import SchedulerConfig
+    from vllm.v1.engine.core import EngineCore
+    from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+    from engine._core import hardened_init, recording_get_scheduler_cls
+    from engine._executors import hardened_init_executor
+
+    constructor = vars(EngineCore)["__init__"]
+    get_scheduler_cls = vars(SchedulerConfig)["get_scheduler_cls"]
+    init_executor = vars(UniProcExecutor)["_init_executor"]
+    return [
+        # What the constructor asks is in place before the constructor is.
+        _Replacement(
+            SchedulerConfig,
+            "get_scheduler_cls",
+            get_scheduler_cls,
+            recording_get_scheduler_cls(get_scheduler_cls, constructor),
+        ),
+        _Replacement(
+            UniProcExecutor, "_init_executor", init_executor, hardened_init_executor(init_executor, options)
+        ),
+        _Replacement(EngineCore, "__init__", constructor, hardened_init(constructor, options)),
+    ]

