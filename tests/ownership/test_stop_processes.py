@@ -1,0 +1,78 @@
+"""Processes are ended for certain, and their owners learn of it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+from engine import stop_processes
+from tests.ownership.test_deadlines import IGNORES_ITS_END, start
+
+SLEEPS = [sys.executable, "-c", "import signal; signal.pause()"]
+
+
+def pause() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pause()
+
+
+def refuse(ready: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(ready.fileno(), b"x")  # type: ignore[attr-defined]
+    while True:
+        signal.pause()
+
+
+def test_a_child_ends_by_being_asked_and_its_status_is_known() -> None:
+    child = subprocess.Popen(SLEEPS)
+    assert stop_processes([child]) == ()
+    assert child.returncode == -signal.SIGTERM
+
+
+def test_one_that_ignores_it_is_killed() -> None:
+    child = start(IGNORES_ITS_END)
+    assert stop_processes([child], grace=0.1) == ()
+    assert child.returncode == -signal.SIGKILL
+    assert child.stdout is not None
+    child.stdout.close()
+
+
+def test_a_process_of_multiprocessing_does_not_count_as_alive_afterwards() -> None:
+    context = multiprocessing.get_context("fork")
+    asked = context.Process(target=pause)
+    asked.start()
+    receiver, sender = context.Pipe(duplex=False)
+    refusing = context.Process(target=refuse, args=(sender,))
+    refusing.start()
+    os.read(receiver.fileno(), 1)
+    assert stop_processes([asked, refusing], grace=0.2) == ()
+    assert (asked.is_alive(), asked.exitcode) == (False, -signal.SIGTERM)
+    assert (refusing.is_alive(), refusing.exitcode) == (False, -signal.SIGKILL)
+    assert not {asked, refusing} & set(multiprocessing.active_children())
+    for end in (receiver, sender):
+        end.close()
+
+
+def test_what_has_only_a_pid_is_reaped() -> None:
+    child = subprocess.Popen(SLEEPS)
+    assert stop_processes([SimpleNamespace(pid=child.pid)]) == ()
+    # Its status went to whom it was asked for; nothing is left of it to be waited for.
+    assert not os.path.exists(f"/proc/{child.pid}")
+    child.wait()
+
+
+def test_what_never_started_or_has_ended_is_passed_over() -> None:
+    context = multiprocessing.get_context("fork")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert stop_processes([context.Process(target=pause), ended, SimpleNamespace(pid=None)]) == ()
+
+
+def test_several_end_together() -> None:
+    children = [subprocess.Popen(SLEEPS) for _ in range(3)]
+    assert stop_processes(iter(children)) == ()
+    assert [child.returncode for child in children] == [-signal.SIGTERM] * 3
