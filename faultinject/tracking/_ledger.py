@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from _thread import RLock
+from _thread import RLock, get_ident
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -63,7 +63,7 @@ class Ledger:
         self._last_resources: dict[str, Mapping[str, Item]] = {}
         self._states = {probe.name for probe in self.probes.probes if probe.nature == "state"}
         self._shared = [p for p in self.probes.probes if p.nature == "resource" and not p.private]
-        self._standing = {(p.name, key) for p in self._shared for key in self.baseline.get(p.name, ())}
+        self._standing: dict[int, set[Key]] = {}
         for name, items in self.baseline.items():
             if name not in self._states:
                 self._last_resources[name] = items
@@ -139,15 +139,19 @@ class Ledger:
         """Called right before a call that can remove names, last of all: what of others' still stands.
 
         Other programs (and other cases of the same sweep) remove their own names at the same time; only what
-        goes between here and `look_for_removed` can be the call's doing.
+        goes between here and the same thread's `look_for_removed` can be the call's doing.
         """
         with self._lock:
-            self._standing = self._names_of_others()
+            self._standing[get_ident()] = self._names_of_others()
 
     def look_for_removed(self, by: str) -> None:
-        """Called right after a call that can remove names: what of others' is gone now, it removed."""
+        """Called right after a call that can remove names: what of others' is gone now, it removed.
+
+        Nothing is charged to a call whose beginning was not heard.
+        """
         with self._lock:
-            for key in self._standing - self._names_of_others():
+            standing = self._standing.pop(get_ident(), None)
+            for key in standing - self._names_of_others() if standing else ():
                 self.removed.setdefault(key, by)
 
     def _names_of_others(self) -> set[Key]:

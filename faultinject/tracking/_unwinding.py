@@ -7,7 +7,7 @@ import time
 import weakref
 from _thread import RLock, get_ident
 from collections.abc import Callable, Mapping, Sequence
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 
 import msgspec
 
@@ -27,12 +27,26 @@ from faultinject.tracking._second import AwaitedRelease
 from faultinject.tracking._stack import ShadowStack
 
 _REMOVERS = frozenset({"unlink", "remove", "rmdir", "shm_unlink", "sem_unlink", "rename", "replace"})
+"""C functions that take a name away; `_removes_names` tells them from methods that are called so."""
+
 _LOOKS = 400
 """Snapshots taken while one fault unwinds; a clean-up that makes more calls is judged by its end."""
 
 
 Releasing = list[tuple[int, int, int]]
 """The releases that run in one thread: id of the object, id of the frame, index of the call."""
+
+
+def _removes_names(function: object, name: str) -> bool:
+    """Whether a C function can take a name of the system's away.
+
+    ``posix.unlink`` and ``_posixshmem.shm_unlink`` can. ``list.remove``, ``str.replace`` and ``code.replace`` are called
+    alike and cannot: what of others' vanishes beside one of those is not its doing.
+    """
+    if name not in _REMOVERS or hasattr(function, "__objclass__"):
+        return False
+    owner = getattr(function, "__self__", None)
+    return owner is None or isinstance(owner, ModuleType)
 
 
 def _gives_back_another(receiver: object, code: CodeType) -> bool:
@@ -149,7 +163,7 @@ class Unwinding:
         if ledger is None:
             return
         name = getattr(function, "__name__", "")
-        if name in _REMOVERS:
+        if _removes_names(function, name):
             if not before:
                 ledger.look_for_removed(self._answers(frame))
             ledger.look(lambda: self.stack.path(frame), 0, states=False)
@@ -183,7 +197,7 @@ class Unwinding:
         if ledger is None:
             return
         name = getattr(function, "__name__", "")
-        if name in _REMOVERS:
+        if _removes_names(function, name):
             if not before:
                 ledger.look_for_removed(self._still_running())
             self._look()

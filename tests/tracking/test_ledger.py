@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -169,11 +170,44 @@ def test_what_of_others_is_gone_after_a_removing_call_was_removed_by_it() -> Non
     for shelf in (names, own):
         shelf.put("somebody's")
     ledger = ledger_of(names, own)
+    ledger.before_removing()
     for shelf in (names, own):
         shelf.take("somebody's")
     look(ledger, TARGET)
     ledger.look_for_removed("m:target")
     assert ledger.removed == {("names", "somebody's"): "m:target"}
+
+
+def test_what_of_others_went_beside_a_call_whose_beginning_was_not_heard_was_not_removed_by_it() -> None:
+    names = Shelf("names", private=False)
+    names.put("somebody's")
+    ledger = ledger_of(names)
+    names.take("somebody's")
+    ledger.look_for_removed("m:target")
+    assert ledger.removed == {}
+
+
+def test_what_of_others_went_before_a_removing_call_began_was_not_removed_by_it() -> None:
+    names = Shelf("names", private=False)
+    names.put("somebody's")
+    ledger = ledger_of(names)
+    names.take("somebody's")
+    ledger.before_removing()
+    ledger.look_for_removed("m:target")
+    ledger.look_for_removed("m:target")
+    assert ledger.removed == {}
+
+
+def test_what_of_others_goes_while_another_thread_removes_something_is_no_doing_of_this_one() -> None:
+    names = Shelf("names", private=False)
+    names.put("somebody's")
+    ledger = ledger_of(names)
+    other = threading.Thread(target=ledger.before_removing)
+    other.start()
+    other.join()
+    names.take("somebody's")
+    ledger.look_for_removed("m:target")
+    assert ledger.removed == {}
 
 
 def test_what_comes_while_the_fault_is_on_its_way_is_marked() -> None:
