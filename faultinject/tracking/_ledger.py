@@ -136,30 +136,36 @@ class Ledger:
         return None
 
     def before_removing(self) -> None:
-        """Called right before a call that can remove names, last of all: what of others' still stands.
+        """Called right before a call that can remove a name, last of all: what stands now.
 
         Other programs (and other cases of the same sweep) remove their own names at the same time; only what
         goes between here and the same thread's `look_for_removed` can be the call's doing.
         """
         with self._lock:
-            self._standing[get_ident()] = self._names_of_others()
+            self._standing[get_ident()] = self._names()
 
-    def look_for_removed(self, by: str) -> None:
-        """Called right after a call that can remove names: what of others' is gone now, it removed.
+    def look_for_removed(self, by: str, *, moved: bool = False) -> None:
+        """Called right after a call that can remove a name: the one that is gone now, it removed.
 
-        Nothing is charged to a call whose beginning was not heard.
+        Such a call removes one name; one that moves a name can remove another where it moves it to. What is gone
+        of others' beside that went by their own hand. Nothing is charged to a call whose beginning was not heard.
+
+        Args:
+            by: the frame that made the call.
+            moved: the call gave a name of its own another name.
         """
         with self._lock:
             standing = self._standing.pop(get_ident(), None)
-            for key in standing - self._names_of_others() if standing else ():
-                self.removed.setdefault(key, by)
+            gone = standing - self._names() if standing else set()
+            others = [key for key in gone if key[1] in self.baseline.get(key[0], {})]
+            if len(others) == 1 and len(gone) <= 1 + moved:
+                self.removed.setdefault(others[0], by)
 
-    def _names_of_others(self) -> set[Key]:
+    def _names(self) -> set[Key]:
         found: set[Key] = set()
         for probe in self._shared:
             with contextlib.suppress(Exception):
-                before = self.baseline.get(probe.name, {})
-                found.update((probe.name, key) for key in probe.snapshot() if key in before)
+                found.update((probe.name, key) for key in probe.snapshot())
         return found
 
     def _look_at_state(self, name: str, items: Mapping[str, Item], path: Callable[[], Path]) -> list[Entry]:

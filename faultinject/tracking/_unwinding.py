@@ -26,7 +26,8 @@ from faultinject.tracking._objects import OwnedObject
 from faultinject.tracking._second import AwaitedRelease
 from faultinject.tracking._stack import ShadowStack
 
-_REMOVERS = frozenset({"unlink", "remove", "rmdir", "shm_unlink", "sem_unlink", "rename", "replace"})
+_MOVERS = frozenset({"rename", "replace"})
+_REMOVERS = _MOVERS | {"unlink", "remove", "rmdir", "shm_unlink", "sem_unlink"}
 """C functions that take a name away; `_removes_names` tells them from methods that are called so."""
 
 _LOOKS = 400
@@ -165,7 +166,7 @@ class Unwinding:
         name = getattr(function, "__name__", "")
         if _removes_names(function, name):
             if not before:
-                ledger.look_for_removed(self._answers(frame))
+                ledger.look_for_removed(self._answers(frame), moved=name in _MOVERS)
             ledger.look(lambda: self.stack.path(frame), 0, states=False)
             if before:
                 ledger.before_removing()
@@ -199,7 +200,7 @@ class Unwinding:
         name = getattr(function, "__name__", "")
         if _removes_names(function, name):
             if not before:
-                ledger.look_for_removed(self._still_running())
+                ledger.look_for_removed(self._still_running(), moved=name in _MOVERS)
             self._look()
             if before:
                 ledger.before_removing()

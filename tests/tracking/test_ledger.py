@@ -198,6 +198,32 @@ def test_what_of_others_went_before_a_removing_call_began_was_not_removed_by_it(
     assert ledger.removed == {}
 
 
+def test_what_of_others_goes_beside_the_one_name_that_a_call_removes_was_not_removed_by_it() -> None:
+    names = Shelf("names", private=False)
+    names.put("somebody's")
+    ledger = ledger_of(names)
+    names.put("its own")
+    look(ledger, TARGET)
+    ledger.before_removing()
+    names.take("its own")
+    names.take("somebody's")
+    ledger.look_for_removed("m:target")
+    assert ledger.removed == {}
+
+
+def test_a_name_of_others_that_a_name_of_its_own_is_moved_over_was_removed_by_the_call() -> None:
+    names = Shelf("names", private=False)
+    names.put("somebody's")
+    ledger = ledger_of(names)
+    names.put("its own")
+    look(ledger, TARGET)
+    ledger.before_removing()
+    names.take("its own")
+    names.take("somebody's")
+    ledger.look_for_removed("m:target", moved=True)
+    assert ledger.removed == {("names", "somebody's"): "m:target"}
+
+
 def test_what_of_others_goes_while_another_thread_removes_something_is_no_doing_of_this_one() -> None:
     names = Shelf("names", private=False)
     names.put("somebody's")
