@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 
@@ -18,6 +19,7 @@ class ProcessGroups:
     def __init__(self) -> None:
         self._groups = set(_groups())
         self._coordinators = {name: id(one) for name, one in _coordinators().items()}
+        self._failures: list[Exception] = []
 
     def give_back(self) -> None:
         """Destroy the groups that came since; a group that fails to end does not keep the next.
@@ -25,30 +27,43 @@ class ProcessGroups:
         Raises:
             ExceptionGroup: of what failed, after everything was tried.
         """
-        failures: list[Exception] = []
+        self._end_what_came_since()
+        failures, self._failures = self._failures, []
+        try:
+            if failures:
+                raise ExceptionGroup("process groups", failures)
+        finally:
+            # The frame of what failed leads back to those that called it. If one of them had a name for the
+            # failure, that circle, and all that it holds, would wait for the garbage collector.
+            del failures
+
+    def _end_what_came_since(self) -> None:
         state = sys.modules.get("vllm.distributed.parallel_state")
         since = {
             name: one for name, one in _coordinators().items() if self._coordinators.get(name) != id(one)
         }
-        # One may go by several names.
-        for coordinator in {id(one): one for one in since.values()}.values():
-            try:
-                coordinator.destroy()
-            except Exception as error:
-                traceback.clear_frames(error.__traceback__)
-                failures.append(error)
-            _let_go(coordinator)
         for name in since:
             setattr(state, name, None)
         if "_WORLD" not in self._coordinators and hasattr(state, "_NODE_COUNT"):
             state._NODE_COUNT = None  # type: ignore[union-attr]
+        # One may go by several names.
+        coordinators = list({id(one): one for one in since.values()}.values())
+        since.clear()
+        while coordinators:
+            self._try(_destroy_first, coordinators)
         # Those that no coordinator had received yet when the construction failed. Newest first: the oldest
         # is the default one, and destroying that one destroys all.
         others = [one for one in _groups() if one not in self._groups]
         while others:
-            _destroy_newest(others, failures)
-        if failures:
-            raise ExceptionGroup("process groups", failures)
+            self._try(_destroy_last, others)
+
+    def _try(self, destroy: Callable[[list[Any]], None], what: list[Any]) -> None:
+        try:
+            destroy(what)
+        except Exception as error:
+            # A frame below may hold a group, and with it its threads and sockets.
+            traceback.clear_frames(error.__traceback__)
+            self._failures.append(error)
 
 
 def _let_go(coordinator: Any) -> None:
@@ -64,18 +79,20 @@ def _let_go(coordinator: Any) -> None:
                 delattr(holder, name)
 
 
-def _destroy_newest(groups: list[Any], failures: list[Exception]) -> None:
-    """Take the last group from the list, and end it.
+def _destroy_first(coordinators: list[Any]) -> None:
+    """Take the first coordinator from the list, and end it."""
+    coordinator = coordinators.pop(0)
+    try:
+        coordinator.destroy()
+    finally:
+        _let_go(coordinator)
 
-    No frame of a failure keeps the group, for the reason that `_let_go` tells.
-    """
+
+def _destroy_last(groups: list[Any]) -> None:
+    """Take the last group from the list, and end it."""
     import torch.distributed
 
-    try:
-        torch.distributed.destroy_process_group(groups.pop())
-    except Exception as error:
-        traceback.clear_frames(error.__traceback__)
-        failures.append(error)
+    torch.distributed.destroy_process_group(groups.pop())
 
 
 def _groups() -> list[Any]:

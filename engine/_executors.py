@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine._distributed import ProcessGroups
+from engine._gc_state import GcState
 from engine._process_state import ProcessState
 from engine._processes import stop_processes
 from engine._transaction import OwnershipTransaction, transactional
@@ -29,10 +30,12 @@ def hardened_init_executor(upstream: Callable[[Any], None], options: dict[str, A
     @transactional("UniProcExecutor", **options)
     @functools.wraps(upstream)
     def _init_executor(self: Any, transaction: OwnershipTransaction) -> None:
-        groups, state = ProcessGroups(), ProcessState()
+        groups, state, gc_state = ProcessGroups(), ProcessState(), GcState()
         transaction.own("process state", state, release="restore")
         transaction.own("process groups", groups, release="give_back")
+        transaction.own("GC state", gc_state, release="restore")
         transaction.own("worker", self, release=_shut_worker_down)
+        transaction.own("caller's GC freeze", gc_state, release="before_unfreeze")
         upstream(self)
         # For whoever shuts the executor down because something above it failed.
         vars(self)[_SET_UP] = (groups, state)

@@ -62,8 +62,9 @@ class GcState:
             # What came since, such as the transaction's record, is in the younger generations: gc.unfreeze
             # puts what it takes out into the oldest.
             _freeze_all_but(self._young + gc.get_objects(0) + gc.get_objects(1))
-        # Not before: a list made now would be frozen with the rest.
-        self._young = []
+        # Emptied, since it is among what it lists: that circle would keep all of it. Not before: a list made
+        # now would be frozen with the rest.
+        self._young.clear()
         for callback in [one for one in gc.callbacks if not _is_in(one, self.callbacks)]:
             if _is_of_vllm(callback):
                 gc.callbacks.remove(callback)

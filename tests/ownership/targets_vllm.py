@@ -187,8 +187,16 @@ class GivenBack:
         # By the caller: vLLM's normal shutdown has unfrozen what was frozen before it.
         gc.collect()
         gc.freeze()
+        self._fail(Worker, "load_model")
         self._fail(core, "enable_envs_cache")
         gc.unfreeze()
+        # Beside the caller's own process groups: of the construction's, some belong to no coordinator.
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        own = torch.distributed.new_group()
+        self._fail(Worker, "load_model")
+        torch.distributed.all_reduce(torch.ones(1), group=own)
+        torch.distributed.destroy_process_group()
+        del own
         self.size = configure()
 
     def close(self) -> None: ...
