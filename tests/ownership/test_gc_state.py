@@ -141,3 +141,22 @@ print(gc.is_tracked(shy), gc.get_freeze_count() >= 1000)
 """
     )
     assert lines == ["True True"]
+
+
+def test_what_was_listed_meanwhile_is_let_go_without_a_collection() -> None:
+    lines = output(
+        SETTING
+        + """
+gc.freeze()
+gc.disable()
+state = GcState()
+node = Node()
+seen = weakref.ref(node)
+state.before_unfreeze()
+gc.unfreeze()
+state.restore()
+del node
+print(seen() is None)
+"""
+    )
+    assert lines == ["True"]
