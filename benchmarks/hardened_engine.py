@@ -1,6 +1,6 @@
 """vLLM's engine core as it is beside the hardened one, swept in one run. Needs vLLM.
 
-    python benchmarks/hardened_engine.py [--row NAME]... [--reports DIRECTORY]
+    python benchmarks/hardened_engine.py [--row NAME]... [--sample N] [--reports DIRECTORY]
 
 Rows: `steps` (both phases, every exception of the catalogue), `sites` (RuntimeError and KeyboardInterrupt),
 `opcodes` (a real SIGINT at every bytecode of the constructor), `second` (each release of the rollback fails
@@ -51,24 +51,33 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--row", action="append", choices=list(ROWS), help="only this row")
+    parser.add_argument("--sample", type=int, metavar="N", help="only N points of each sweep")
     parser.add_argument("--reports", type=Path, help="keep the JSON reports here")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.reports or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        sampled = ("--sample", str(given.sample)) if given.sample else ()
         counts = {
-            (row, target): sweep(row, target, folder) for row in given.row or ROWS for target in TARGETS
+            (row, target): sweep(row, target, folder, sampled)
+            for row in given.row or ROWS
+            for target in TARGETS
         }
     show(counts, given.row or list(ROWS))
     return 1 if any(count.violations for (_, target), count in counts.items() if target == TARGETS[1]) else 0
 
 
-def sweep(row: str, target: str, folder: Path) -> Count:
+def sweep(row: str, target: str, folder: Path, options: tuple[str, ...]) -> Count:
     """One sweep, by the command line that anyone would use."""
     report = folder / f"{row}-{target.replace(':', '-')}.json"
     started = time.monotonic()
-    command = [sys.executable, "-m", "faultinject", "sweep", target, *ROWS[row], "--json", str(report)]
-    done = subprocess.run([*command, "--quiet", "--exit-zero"], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "faultinject", "sweep", target, *ROWS[row], *options]
+    done = subprocess.run(
+        [*command, "--json", str(report), "--quiet", "--exit-zero"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     return count(json.loads(report.read_text("utf-8")), time.monotonic() - started)

@@ -147,8 +147,9 @@ class Ledger:
     def look_for_removed(self, by: str, *, moved: bool = False) -> None:
         """Called right after a call that can remove a name: the one that is gone now, it removed.
 
-        Such a call removes one name; one that moves a name can remove another where it moves it to. What is gone
-        of others' beside that went by their own hand. Nothing is charged to a call whose beginning was not heard.
+        Such a call removes one name; one that moves a name can remove another where it moves it to. What is
+        gone of others' beside that went by their own hand. Nothing is charged to a call whose beginning was
+        not heard.
 
         Args:
             by: the frame that made the call.

@@ -41,8 +41,8 @@ Releasing = list[tuple[int, int, int]]
 def _removes_names(function: object, name: str) -> bool:
     """Whether a C function can take a name of the system's away.
 
-    ``posix.unlink`` and ``_posixshmem.shm_unlink`` can. ``list.remove``, ``str.replace`` and ``code.replace`` are called
-    alike and cannot: what of others' vanishes beside one of those is not its doing.
+    ``posix.unlink`` and ``_posixshmem.shm_unlink`` can. ``list.remove``, ``str.replace`` and ``code.replace``
+    are called alike and cannot: what of others' vanishes beside one of those is not its doing.
     """
     if name not in _REMOVERS or hasattr(function, "__objclass__"):
         return False

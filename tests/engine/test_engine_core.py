@@ -17,7 +17,8 @@ from faultinject.runners import Pool
 from faultinject.sweep import Options, discover
 from faultinject.targets import TargetSpec
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
+# One worker of pytest-xdist for all of these: the comparison takes minutes, and each would make its own.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(900), pytest.mark.xdist_group("comparison")]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
 

@@ -191,7 +191,9 @@ class GivenBack:
         self._fail(core, "enable_envs_cache")
         gc.unfreeze()
         # Beside the caller's own process groups: of the construction's, some belong to no coordinator.
-        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        torch.distributed.init_process_group(
+            "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+        )
         own = torch.distributed.new_group()
         self._fail(Worker, "load_model")
         torch.distributed.all_reduce(torch.ones(1), group=own)
