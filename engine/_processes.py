@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -58,14 +59,30 @@ def _has_ended(process: Any, known: Any) -> bool:
 
     # Looked at first and reaped after: one that ends between the two is seen at the next look.
     try:
-        ended = not known.is_running() or known.status() == psutil.STATUS_ZOMBIE
+        if not known.is_running():
+            gone = True
+        elif known.status() == psutil.STATUS_ZOMBIE:
+            # So is one whose first thread alone has ended: the kernel lets its parent reap it once all have.
+            gone = known.ppid() != os.getpid()
+        else:
+            return False
     except psutil.NoSuchProcess:
-        ended = True
+        gone = True
     # Its own object reaps it, and learns its status. If another did, a `multiprocessing.Process` would count
     # as alive for ever (``multiprocessing.popen_fork.Popen.poll``), and a `subprocess.Popen` as a success.
     poll = getattr(process, "poll", None) or getattr(process, "is_alive", None)
     _tried(poll or (lambda: known.wait(0)))
-    return ended
+    return gone or not _exists(known)
+
+
+def _exists(known: Any) -> bool:
+    """Whether the kernel still has it, as a zombie too."""
+    import psutil
+
+    try:
+        return bool(known.is_running() and known.ppid() == os.getpid())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _tried(call: Any) -> None:

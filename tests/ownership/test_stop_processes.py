@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
+
+import psutil
 
 from engine import stop_processes
 from tests.ownership.test_deadlines import IGNORES_ITS_END, start
@@ -76,3 +79,25 @@ def test_several_end_together() -> None:
     children = [subprocess.Popen(SLEEPS) for _ in range(3)]
     assert stop_processes(iter(children)) == ()
     assert [child.returncode for child in children] == [-signal.SIGTERM] * 3
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, os, signal, threading
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+threading.Thread(target=lambda: (os.read(0, 1), os.write(1, b"x"), signal.pause())).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_one_whose_first_thread_alone_has_ended_looks_like_a_zombie_and_is_killed_all_the_same() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", FIRST_THREAD_ENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin is not None and child.stdout is not None
+    seen = psutil.Process(child.pid)
+    while seen.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert stop_processes([child], grace=0.1) == ()
+    assert child.returncode == -signal.SIGKILL
+    child.stdin.close()
+    child.stdout.close()
