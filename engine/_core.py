@@ -1,8 +1,6 @@
 """``EngineCore.__init__`` as a transaction around vLLM's own.
 
-vLLM's code object is run as it is, with other globals: the names by which it acquires things are bound to
-recorders there. So nothing of vLLM's module changes, constructions in several threads do not know of each
-other, and a name that somebody else has replaced in the module is still the one that is called.
+vLLM's code object is run as it is, with the names by which it acquires things bound to recorders.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import Any
 
 from engine._executors import RELEASES, stop_workers
 from engine._gc_state import GcState
+from engine._rebound import rebound
 from engine._transaction import OwnershipTransaction, Release, transactional
 
 ORDER = (
@@ -87,7 +86,7 @@ def hardened_init(upstream: FunctionType, options: dict[str, Any]) -> Callable[.
             gc_state.before_freeze()
             names["freeze_gc_heap"]()
 
-        bound = {**names, _RECORDER: record, "freeze_gc_heap": freeze}
+        bound: dict[str, Any] = {_RECORDER: record, "freeze_gc_heap": freeze}
         bound["StructuredOutputManager"] = _Recorder(
             transaction,
             "structured output manager",
@@ -101,12 +100,8 @@ def hardened_init(upstream: FunctionType, options: dict[str, Any]) -> Callable[.
                 names["engine_receiver_cache_from_config"],
                 clear_cache,
             )
-        constructor = FunctionType(
-            upstream.__code__, bound, upstream.__name__, upstream.__defaults__, upstream.__closure__
-        )
-        constructor.__kwdefaults__ = upstream.__kwdefaults__
         executor = _Recorder(transaction, "model executor", executor_class, RELEASES, stop_workers)
-        constructor(self, vllm_config, executor, *args, **kwargs)
+        rebound(upstream, **bound)(self, vllm_config, executor, *args, **kwargs)
 
     return __init__
 

@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from engine.multiproc._queues import give_back_queue
+
 
 class ProcessGroups:
     """The process groups that exist when a construction starts."""
@@ -82,10 +84,13 @@ def _let_go(coordinator: Any) -> None:
 def _destroy_first(coordinators: list[Any]) -> None:
     """Take the first coordinator from the list, and end it."""
     coordinator = coordinators.pop(0)
+    queue = getattr(coordinator, "mq_broadcaster", None)
     try:
         coordinator.destroy()
     finally:
         _let_go(coordinator)
+        if queue is not None:
+            give_back_queue(queue)
 
 
 def _destroy_last(groups: list[Any]) -> None:
@@ -93,6 +98,12 @@ def _destroy_last(groups: list[Any]) -> None:
     import torch.distributed
 
     torch.distributed.destroy_process_group(groups.pop())
+
+
+def queues_of_groups() -> list[Any]:
+    """The message queues of all coordinators; ending a coordinator lets go of its queue, no more."""
+    found = [getattr(one, "mq_broadcaster", None) for one in _coordinators().values()]
+    return list({id(one): one for one in found if one is not None}.values())
 
 
 def _groups() -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,7 @@ _current: Hardening | None = None
 
 
 def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
-    """Make the construction of vLLM's EngineCore a transaction, in this process.
+    """Make the construction of vLLM's EngineCore, and of its executors, a transaction, in this process.
 
     Imports vLLM. Asked for again it changes nothing and returns the same, whatever the arguments. Engine
     cores that exist already are not touched, and a construction that is under way in another thread ends as
@@ -71,6 +72,10 @@ def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
     global _current
     check_seconds("harden: deadline", deadline)
     check_seconds("harden: grace", grace)
+    # Before the lock: a forked child has it as another thread of its parent may have left it.
+    found = _current
+    if found is not None:
+        return found
     with _lock:
         if _current is not None:
             return _current
@@ -115,17 +120,31 @@ def restore() -> bool:
         return whole
 
 
+def original(place: str) -> Any:
+    """The function that vLLM had at `place`, as of `Hardening.replaced`, before `harden`.
+
+    Raises:
+        LookupError: nothing is replaced there.
+    """
+    for one in _installed:
+        if one.place == place:
+            return getattr(one.original, "__func__", one.original)
+    raise LookupError(f"{place} is not replaced in this process")
+
+
 def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.config.scheduler import SchedulerConfig
     from vllm.v1.engine.core import EngineCore
+    from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     from engine._core import hardened_init, recording_get_scheduler_cls
     from engine._executors import hardened_init_executor
+    from engine.multiproc import _executor as _multiproc
+    from engine.multiproc._worker import hardened_worker_init, hardened_worker_shutdown, worker_main
 
     constructor = vars(EngineCore)["__init__"]
     get_scheduler_cls = vars(SchedulerConfig)["get_scheduler_cls"]
-    init_executor = vars(UniProcExecutor)["_init_executor"]
     return [
         # What the constructor asks is in place before the constructor is.
         _Replacement(
@@ -134,8 +153,24 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             get_scheduler_cls,
             recording_get_scheduler_cls(get_scheduler_cls, constructor),
         ),
-        _Replacement(
-            UniProcExecutor, "_init_executor", init_executor, hardened_init_executor(init_executor, options)
+        _replaced(
+            UniProcExecutor, "_init_executor", lambda upstream: hardened_init_executor(upstream, options)
         ),
-        _Replacement(EngineCore, "__init__", constructor, hardened_init(constructor, options)),
+        _replaced(
+            MultiprocExecutor,
+            "_init_executor",
+            lambda upstream: _multiproc.hardened_init_executor(
+                upstream, MultiprocExecutor.start_worker_monitor, options
+            ),
+        ),
+        _replaced(MultiprocExecutor, "shutdown", _multiproc.hardened_shutdown),
+        _replaced(WorkerProc, "__init__", lambda upstream: hardened_worker_init(upstream, options)),
+        _replaced(WorkerProc, "shutdown", hardened_worker_shutdown),
+        _replaced(WorkerProc, "worker_main", lambda upstream: staticmethod(worker_main)),
+        _replaced(EngineCore, "__init__", lambda upstream: hardened_init(upstream, options)),
     ]
+
+
+def _replaced(holder: Any, name: str, ours: Callable[[Any], Any]) -> _Replacement:
+    upstream = vars(holder)[name]
+    return _Replacement(holder, name, upstream, ours(upstream))

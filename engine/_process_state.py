@@ -14,8 +14,8 @@ VARIABLES = ("VLLM_DIST_IDENT",)
 class ProcessState:
     """Random generators, environment and torch's thread setting, as they are now."""
 
-    def __init__(self) -> None:
-        self.environment = {name: os.environ.get(name) for name in VARIABLES}
+    def __init__(self, variables: tuple[str, ...] = VARIABLES) -> None:
+        self.environment = {name: os.environ.get(name) for name in variables}
         self.random = random.getstate()
         self.numpy = _numpy_state()
         torch = sys.modules.get("torch")

@@ -30,12 +30,13 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm.config.scheduler import SchedulerConfig
         from vllm.distributed import parallel_state
         from vllm.v1.engine import core
+        from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
         from vllm.v1.structured_output import StructuredOutputManager
     except ImportError as error:
         return (f"an import that works: {error}",)
-    missing = _missing_from_constructor(core)
+    missing = _missing_from_constructor(core) + _missing_from_workers(multiproc_executor)
     for holder, names in (
         (core.EngineCore, ("shutdown",)),
         (SchedulerConfig, ("get_scheduler_cls",)),
@@ -63,6 +64,36 @@ def _missing_from_constructor(core: Any) -> list[str]:
     for name in ("StructuredOutputManager", "freeze_gc_heap"):
         if name not in constructor.__globals__:
             missing.append(f"vllm.v1.engine.core.{name}")
+    return missing
+
+
+_WORKERS = (
+    (
+        "MultiprocExecutor._init_executor",
+        ("MessageQueue", "WorkerProc", "make_worker_process", "wait_for_ready", "_ensure_worker_termination"),
+    ),
+    ("MultiprocExecutor.start_worker_monitor", ("Thread",)),
+    ("MultiprocExecutor.shutdown", ("rpc_broadcast_mq",)),
+    ("WorkerProc.__init__", ("worker", "_init_message_queues")),
+    ("WorkerProc.make_worker_process", ("get_mp_context", "Pipe", "Process")),
+    ("WorkerProc.wait_for_ready", ("WorkerProc", "recv", "wait_for_response_handle_ready")),
+    ("WorkerProc.worker_main", ("WorkerProc",)),
+    ("WorkerProc.shutdown", ("rpc_broadcast_mq", "worker_response_mq")),
+)
+"""Functions of ``vllm.v1.executor.multiproc_executor``, and names that each uses."""
+
+
+def _missing_from_workers(module: Any) -> list[str]:
+    missing = []
+    for place, wanted in _WORKERS:
+        kind, _, name = place.partition(".")
+        found = getattr(getattr(module, kind, None), name, None)
+        # As its author wrote it, under what traces and counts it.
+        code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+        if code is None:
+            missing.append(f"{module.__name__}:{place}")
+        else:
+            missing += [f"{one} in {module.__name__}:{place}" for one in wanted if one not in code.co_names]
     return missing
 
 

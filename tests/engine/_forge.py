@@ -1,11 +1,13 @@
 """A process that has imported vLLM and built nothing; each check runs in a fork of it.
 
-Started as a program it reads the name of a function of `tests.engine.checks` a line, runs it in a fork,
-and writes one line of JSON: what the function returned, or the traceback that it ended with.
+Started as a program it reads the name of a function a line, of `tests.engine.checks` or ``MODULE.NAME`` of another
+module there, runs it in a fork, and writes one line of JSON: what the function returned, or the traceback that
+it ended with.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -57,10 +59,11 @@ class Forge:
 
 
 def _child(check: str, write: int) -> None:
-    from tests.engine import checks
+    module, _, name = check.rpartition(".")
 
     try:
-        answer = {"result": getattr(checks, check)()}
+        checks = importlib.import_module(f"tests.engine.{module or 'checks'}")
+        answer = {"result": getattr(checks, name)()}
     except BaseException:
         answer = {"error": traceback.format_exc()}
     os.write(write, json.dumps(answer).encode())

@@ -1,0 +1,102 @@
+"""Why a start-up failed: the first real cause, carried from the process in which it happened."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_LIMIT = 20_000
+"""Characters of a traceback that travel; what is cut is the middle, never the end, where the cause is."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What made a process fail while it started.
+
+    Attributes:
+        role: of the process: ``engine``, ``worker[1]``.
+        pid: of the process.
+        kind: type of the exception, with its module; ``""`` if the process ended without one.
+        message: of the exception, or how the process ended.
+        traceback: as Python prints it; ``""`` if there is none.
+    """
+
+    role: str
+    pid: int
+    kind: str = ""
+    message: str = ""
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException, role: str, pid: int) -> Cause:
+        """The cause as `error` tells it, in the process `pid` that raised it."""
+        if isinstance(error, StartupError):
+            return error.cause
+        kind = type(error)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        text = "".join(traceback.format_exception(error))
+        if len(text) > _LIMIT:
+            text = f"{text[: _LIMIT // 2]}\n...\n{text[-_LIMIT // 2 :]}"
+        return cls(role, pid, f"{module}{kind.__qualname__}", str(error), text)
+
+    @classmethod
+    def of_end(cls, role: str, pid: int, exit_code: int | None) -> Cause:
+        """The cause where a process ended and told nothing.
+
+        Args:
+            exit_code: as of `multiprocessing.Process.exitcode`: negative for a signal, None if not known.
+        """
+        if exit_code is None:
+            said = "closed its pipe before it was ready"
+        elif exit_code < 0:
+            said = f"was ended by {_signal_name(-exit_code)} before it was ready"
+        else:
+            said = f"exited with status {exit_code} before it was ready"
+        return cls(role, pid, "", said)
+
+    def as_data(self) -> dict[str, Any]:
+        """The fields, of plain types."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Any) -> Cause | None:
+        """The inverse of `as_data`; None for what is no such thing."""
+        try:
+            return cls(**data)
+        except TypeError:
+            return None
+
+    def __str__(self) -> str:
+        who = f"{self.role} (pid {self.pid})"
+        if not self.kind:
+            return f"{who} {self.message}"
+        said = f"{who} failed: {self.kind}: {self.message}"
+        return f"{said}\n\n{self.traceback}" if self.traceback else said
+
+
+class StartupError(RuntimeError):
+    """An engine did not start. `cause` is the first thing that failed, in whichever process.
+
+    Attributes:
+        cause: of it.
+    """
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(f"the engine did not start: {cause}")
+        self.cause = cause
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_startup_error, (self.cause.as_data(),))
+
+
+def _startup_error(data: dict[str, Any]) -> StartupError:
+    return StartupError(Cause(**data))
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

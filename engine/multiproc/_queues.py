@@ -1,0 +1,99 @@
+"""Message queues of vLLM, given back: sockets, their context and the shared memory, by name and mapping.
+
+Upstream's ``MessageQueue.shutdown`` wakes a reader and gives nothing back. The rest is left to finalizers,
+which run when the last reference goes; the traceback of a failed start-up, or a signal handler's frame, keeps
+one for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterable
+from multiprocessing import resource_tracker
+from typing import Any
+
+
+def give_back_queue(queue: Any) -> None:
+    """Close the sockets of a `MessageQueue` and its shared memory; a writer's names are removed too.
+
+    Asked for again it does nothing.
+
+    Raises:
+        ExceptionGroup: of what failed, after everything was tried.
+    """
+    sockets = [one for one in _sockets(queue) if not one.closed]
+    contexts = {id(one.context): one.context for one in sockets}
+    # A reader in another thread is woken, and leaves before its socket goes.
+    steps = [queue.shutdown] if sockets and not queue.shutting_down else []
+    steps += [functools.partial(one.close, linger=0) for one in sockets]
+    steps += [one.term for one in contexts.values()]
+    if getattr(queue, "_is_writer", False):
+        steps += [functools.partial(os.unlink, path) for path in _socket_files(queue) if os.path.exists(path)]
+    steps += [functools.partial(_give_back_memory, holder) for holder in _holders(queue)]
+    _each(steps)
+
+
+def remove_names(queue: Any) -> None:
+    """Remove what a queue's writer has made in ``/dev/shm`` and as sockets, once that writer is dead.
+
+    Raises:
+        ExceptionGroup: of what failed, after everything was tried.
+    """
+    steps: list[Callable[[], object]] = [
+        functools.partial(_unlink_memory, holder.shared_memory.name) for holder in _holders(queue)
+    ]
+    steps += [functools.partial(os.unlink, path) for path in _socket_files(queue) if os.path.exists(path)]
+    _each(steps)
+
+
+def _each(steps: Iterable[Callable[[], object]]) -> None:
+    failures: list[Exception] = []
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            # Without the frames, which would keep the queue.
+            failures.append(error.with_traceback(None))
+    if failures:
+        raise ExceptionGroup("message queue", failures)
+
+
+def _unlink_memory(name: str) -> None:
+    import _posixshmem  # type: ignore[import-not-found]
+
+    with contextlib.suppress(FileNotFoundError):
+        _posixshmem.shm_unlink(f"/{name.lstrip('/')}")
+        # The dead process had registered it with a tracker that this one may share, and which would speak of
+        # a leak.
+        resource_tracker.unregister(f"/{name.lstrip('/')}", "shared_memory")
+
+
+def _holders(queue: Any) -> list[Any]:
+    holders = (getattr(queue, "buffer", None), getattr(queue, "tensor_arena", None))
+    return [one for one in holders if getattr(one, "shared_memory", None) is not None]
+
+
+def _socket_files(queue: Any) -> list[str]:
+    """The files of the sockets of a queue's writer: libzmq leaves them where they are."""
+    handle = getattr(queue, "handle", None)
+    addresses = [getattr(handle, name, None) for name in ("local_subscribe_addr", "local_notify_addr")]
+    return [one.removeprefix("ipc://") for one in addresses if one and one.startswith("ipc:///")]
+
+
+def _sockets(queue: Any) -> list[Any]:
+    condition = getattr(queue, "_spin_condition", None)
+    names = ("local_notify_socket", "read_cancel_socket", "write_cancel_socket")
+    found = [getattr(queue, name, None) for name in ("local_socket", "remote_socket")]
+    found += [getattr(condition, name, None) for name in names]
+    return [one for one in found if one is not None]
+
+
+def _give_back_memory(holder: Any) -> None:
+    """Unlinked first: a mapping that is still looked at cannot be closed, and its name can go."""
+    if getattr(holder, "is_creator", False):
+        # Its finalizer would unlink once more, and complain.
+        holder.is_creator = False
+        holder.shared_memory.unlink()
+    holder.shared_memory.close()

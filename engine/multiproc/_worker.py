@@ -1,0 +1,127 @@
+"""A worker in a process of its own: its start is a transaction, and tells its parent why it failed.
+
+`worker_main` is what a hardened executor starts in place of ``WorkerProc.worker_main``. Where processes are
+spawned it is found by its name, so that the new process imports this package and is hardened too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from engine._distributed import ProcessGroups, queues_of_groups
+from engine._rebound import rebound
+from engine._startup import Cause
+from engine._transaction import OwnershipTransaction, transactional
+from engine.multiproc._queues import give_back_queue
+
+FAILED = "FAILED"
+"""The status with which a worker says why it is not ready; vLLM's own are READY, or a closed pipe."""
+
+
+def worker_main(*args: Any, **kwargs: Any) -> None:
+    """Runs vLLM's own; if the worker cannot be constructed, its parent is told why before anything else."""
+    from engine._harden import harden, original
+
+    if not harden():
+        # This process finds another vLLM than its parent did.
+        from vllm.v1.executor.multiproc_executor import WorkerProc
+
+        WorkerProc.worker_main(*args, **kwargs)
+        return
+    upstream = original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")
+    kind = upstream.__globals__["WorkerProc"]
+    pipe, role = kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))
+
+    def construct(*a: Any, **k: Any) -> Any:
+        try:
+            return kind(*a, **k)
+        except BaseException as error:
+            _tell(pipe, Cause.of(error, role, os.getpid()))
+            raise
+
+    rebound(upstream, WorkerProc=Standin(kind, construct))(*args, **kwargs)
+
+
+def role_of(rank: int) -> str:
+    """What the worker of that rank is called in messages."""
+    return f"worker[{rank}]"
+
+
+class Standin:
+    """Stands for a class in a function of vLLM's: how it is called is ours, and the given names."""
+
+    def __init__(self, kind: Any, construct: Callable[..., Any] | None = None, **own: Any) -> None:
+        self._kind = kind
+        self._construct = construct or kind
+        vars(self).update(own)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._construct(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+
+def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """``WorkerProc.__init__`` as a transaction.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional("WorkerProc", **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        transaction.own("process groups", ProcessGroups(), release="give_back")
+        transaction.own("worker", self, release=_shut_down)
+        transaction.own("message queues", self, release=_give_back_queues)
+        upstream(self, *args, **kwargs)
+
+    return __init__
+
+
+def hardened_worker_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``WorkerProc.shutdown``, with the memory and the sockets of the queues that upstream's only lets go of.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def shutdown(self: Any) -> None:
+        with contextlib.ExitStack() as steps:
+            for queue in (*_queues(self), *queues_of_groups()):
+                steps.callback(give_back_queue, queue)
+            steps.callback(upstream, self)
+
+    return shutdown
+
+
+def _queues(worker: Any) -> list[Any]:
+    named = [vars(worker).get(name) for name in ("rpc_broadcast_mq", "worker_response_mq")]
+    return [one for one in named if one is not None]
+
+
+def _give_back_queues(worker: Any) -> None:
+    """Give back the message queues of a worker process that has got so far."""
+    with contextlib.ExitStack() as steps:
+        for queue in _queues(worker):
+            steps.callback(give_back_queue, queue)
+
+
+def _shut_down(worker: Any) -> None:
+    # The wrapper is handed over before its worker is made, and fails to shut down until then.
+    wrapper = vars(worker).get("worker")
+    if getattr(wrapper, "worker", None) is not None:
+        wrapper.shutdown()
+
+
+def _tell(pipe: Any, cause: Cause) -> None:
+    # The parent may have gone; then nobody wants to know.
+    with contextlib.suppress(OSError, ValueError):
+        pipe.send({"status": FAILED, "cause": cause.as_data()})

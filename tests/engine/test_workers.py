@@ -1,0 +1,70 @@
+"""The hardened executor with two worker processes, on a real vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine._forge import Forge
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.xdist_group("workers")]
+
+pytest.importorskip("vllm", reason="needs an installed vLLM")
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    one = Forge(tmp_path_factory.mktemp("forge") / "log")
+    yield one
+    one.close()
+
+
+def test_an_executor_that_fails_at_its_end_gives_back_workers_memory_sockets_and_pipes(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.an_executor_that_fails_at_its_end")
+    assert (kind, said) == ("ZeroDivisionError", "planted")
+    assert more == []
+
+
+def test_upstream_leaves_shared_memory_sockets_and_descriptors_there(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.upstream_at_its_end")
+    assert (kind, said) == ("ZeroDivisionError", "planted")
+    assert {"fds", "memory", "sockets"} <= set(more)
+
+
+def test_the_error_tells_which_worker_failed_and_why(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.a_worker_that_fails_to_load_its_model")
+    assert kind == "StartupError"
+    first, *_ = said.splitlines()
+    assert first.startswith("the engine did not start: worker[")
+    assert first.endswith("failed: ZeroDivisionError: planted")
+    assert "in load_model" in said or "worker.load_model()" in said
+    assert more == []
+
+
+def test_upstream_tells_to_look_for_the_cause_elsewhere(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.upstream_with_a_worker_that_fails")
+    assert kind == "Exception"
+    assert "planted" not in said
+    assert "memory" in more
+
+
+def test_the_error_tells_which_worker_was_killed_and_by_what(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.a_worker_that_is_killed")
+    assert kind == "StartupError"
+    assert "worker[" in said
+    assert said.endswith("was ended by SIGKILL before it was ready")
+    assert more == []
+
+
+def test_a_worker_that_cannot_be_started_leaves_no_pipe(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.a_worker_that_cannot_be_started")
+    assert (kind, said) == ("BlockingIOError", "[Errno 11] planted")
+    assert more == []
+
+
+def test_a_normal_shutdown_by_three_threads_runs_once_and_leaves_nothing(forge: Forge) -> None:
+    running, answers, more = forge.run("checks_workers.a_normal_shutdown")
+    assert running >= 2
+    assert answers == [None, None]
+    assert more == []
