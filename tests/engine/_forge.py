@@ -1,8 +1,8 @@
 """A process that has imported vLLM and built nothing; each check runs in a fork of it.
 
-Started as a program it reads the name of a function a line, of `tests.engine.checks` or ``MODULE.NAME`` of another
-module there, runs it in a fork, and writes one line of JSON: what the function returned, or the traceback that
-it ended with.
+Started as a program it reads the name of a function a line, of `tests.engine.checks` or ``MODULE.NAME`` of
+another module there, runs it in a fork, and writes one line of JSON: what the function returned, or the
+traceback that it ended with.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def test_one_whose_first_thread_alone_has_ended_looks_like_a_zombie_and_is_kille
     child = subprocess.Popen(
         [sys.executable, "-c", FIRST_THREAD_ENDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    assert child.stdin is not None and child.stdout is not None
+    assert child.stdin is not None
+    assert child.stdout is not None
     seen = psutil.Process(child.pid)
     while seen.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
