@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
 import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
 _LIMIT = 20_000
-"""Characters of a traceback that travel; what is cut is the middle, never the end, where the cause is."""
+"""Characters of a traceback that travel, and of a message a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Cause:
         kind: type of the exception, with its module; ``""`` if the process ended without one.
         message: of the exception, or how the process ended.
         traceback: as Python prints it; ``""`` if there is none.
+        at: seconds, by `time.monotonic`, which the processes of one machine share.
     """
 
     role: str
@@ -28,6 +30,7 @@ class Cause:
     kind: str = ""
     message: str = ""
     traceback: str = ""
+    at: float = 0.0
 
     @classmethod
     def of(cls, error: BaseException, role: str, pid: int) -> Cause:
@@ -36,10 +39,9 @@ class Cause:
             return error.cause
         kind = type(error)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-        text = "".join(traceback.format_exception(error))
-        if len(text) > _LIMIT:
-            text = f"{text[: _LIMIT // 2]}\n...\n{text[-_LIMIT // 2 :]}"
-        return cls(role, pid, f"{module}{kind.__qualname__}", str(error), text)
+        text = _cut("".join(traceback.format_exception(error)), _LIMIT)
+        said = _cut(str(error), _LIMIT // 10)
+        return cls(role, pid, f"{module}{kind.__qualname__}", said, text, time.monotonic())
 
     @classmethod
     def of_end(cls, role: str, pid: int, exit_code: int | None) -> Cause:
@@ -54,7 +56,7 @@ class Cause:
             said = f"was ended by {_signal_name(-exit_code)} before it was ready"
         else:
             said = f"exited with status {exit_code} before it was ready"
-        return cls(role, pid, "", said)
+        return cls(role, pid, "", said, at=time.monotonic())
 
     def as_data(self) -> dict[str, Any]:
         """The fields, of plain types."""
@@ -93,6 +95,11 @@ class StartupError(RuntimeError):
 
 def _startup_error(data: dict[str, Any]) -> StartupError:
     return StartupError(Cause(**data))
+
+
+def _cut(text: str, limit: int) -> str:
+    """Without its middle, if it is too long: the cause stands at the end."""
+    return text if len(text) <= limit else f"{text[: limit // 2]}\n...\n{text[-limit // 2 :]}"
 
 
 def _signal_name(number: int) -> str:

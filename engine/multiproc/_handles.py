@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import starmap
 from multiprocessing.connection import Connection
 from typing import Any
@@ -53,8 +53,10 @@ class Workers:
         # No interrupt comes between the return and the record, as in `OwnershipTransaction.acquire`.
         self._started.extend(starmap(functools.partial(start, **kwargs), ((self._kind,),)))
         handle = self._started[-1]
-        # What is wrong with a worker is said by what its pipe gives.
-        handle.ready_pipe = _ReadyPipe(handle)
+        pipe = handle.ready_pipe
+        pipe.worker = handle
+        # The same object, so that its descriptor never has two owners or none.
+        pipe.__class__ = _ReadyPipe
         return handle
 
     def _wait_for_ready(self, unready: list[Any]) -> Any:
@@ -68,7 +70,14 @@ class Workers:
             return ready
 
         standin = Standin(self._kind, wait_for_response_handle_ready=receive)
-        return rebound(self._kind.wait_for_ready, WorkerProc=standin)(unready)
+        try:
+            return rebound(self._kind.wait_for_ready, WorkerProc=standin)(unready)
+        except StartupError as error:
+            # Several may have been heard at once: a worker fails because another has.
+            first = min([error.cause, *_causes(unready)], key=lambda cause: cause.at)
+            if first is error.cause:
+                raise
+            raise StartupError(first) from None
 
     # ---- how it is given back ----
 
@@ -117,21 +126,27 @@ def _start(kind: Any, transaction: OwnershipTransaction, /, **kwargs: Any) -> An
     return rebound(upstream, get_mp_context=lambda: making)(**kwargs)
 
 
+def _causes(unready: list[Any]) -> Iterator[Cause]:
+    """What the workers that have not been heard yet have said by now."""
+    for handle in unready:
+        try:
+            if not handle.ready_pipe.closed and handle.ready_pipe.poll(0):
+                handle.ready_pipe.recv()
+        except StartupError as error:
+            yield error.cause
+
+
 class _ReadyPipe(Connection):
     """The pipe on which a worker says that it is ready; reads why it is not as an exception.
 
     Upstream's own words for that are "see stack trace for root cause", whatever the cause.
     """
 
-    def __init__(self, handle: Any) -> None:
-        # The descriptor is this object's from here on.
-        pipe = handle.ready_pipe
-        super().__init__(pipe.fileno(), writable=False)
-        pipe._handle = None
-        self._worker = handle
+    worker: Any
+    """The handle that this is the pipe of."""
 
     def recv(self) -> Any:
-        process, role = self._worker.proc, role_of(self._worker.rank)
+        process, role = self.worker.proc, role_of(self.worker.rank)
         try:
             said = super().recv()
         except EOFError:

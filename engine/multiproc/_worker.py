@@ -10,20 +10,23 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from engine._distributed import ProcessGroups, queues_of_groups
-from engine._rebound import rebound
 from engine._startup import Cause
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._queues import give_back_queue
+
+_told: ContextVar[tuple[Any, str] | None] = ContextVar("_told", default=None)
+"""Where a worker of this process says why it is not ready, and as whom."""
 
 FAILED = "FAILED"
 """The status with which a worker says why it is not ready; vLLM's own are READY, or a closed pipe."""
 
 
 def worker_main(*args: Any, **kwargs: Any) -> None:
-    """Runs vLLM's own; if the worker cannot be constructed, its parent is told why before anything else."""
+    """Runs vLLM's own; if the worker cannot be constructed, its parent is told why."""
     from engine._harden import harden, original
 
     if not harden():
@@ -32,18 +35,8 @@ def worker_main(*args: Any, **kwargs: Any) -> None:
 
         WorkerProc.worker_main(*args, **kwargs)
         return
-    upstream = original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")
-    kind = upstream.__globals__["WorkerProc"]
-    pipe, role = kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))
-
-    def construct(*a: Any, **k: Any) -> Any:
-        try:
-            return kind(*a, **k)
-        except BaseException as error:
-            _tell(pipe, Cause.of(error, role, os.getpid()))
-            raise
-
-    rebound(upstream, WorkerProc=Standin(kind, construct))(*args, **kwargs)
+    _told.set((kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))))
+    original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")(*args, **kwargs)
 
 
 def role_of(rank: int) -> str:
@@ -52,15 +45,14 @@ def role_of(rank: int) -> str:
 
 
 class Standin:
-    """Stands for a class in a function of vLLM's: how it is called is ours, and the given names."""
+    """Stands for a class in a function of vLLM's, with some of its names replaced."""
 
-    def __init__(self, kind: Any, construct: Callable[..., Any] | None = None, **own: Any) -> None:
+    def __init__(self, kind: Any, **own: Any) -> None:
         self._kind = kind
-        self._construct = construct or kind
         vars(self).update(own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._construct(*args, **kwargs)
+        return self._kind(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kind, name)
@@ -80,7 +72,12 @@ def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any])
         transaction.own("process groups", ProcessGroups(), release="give_back")
         transaction.own("worker", self, release=_shut_down)
         transaction.own("message queues", self, release=_give_back_queues)
-        upstream(self, *args, **kwargs)
+        try:
+            upstream(self, *args, **kwargs)
+        except BaseException as error:
+            # Before anything is given back, which takes time in which the others would wait for this one.
+            _tell(error)
+            raise
 
     return __init__
 
@@ -121,7 +118,10 @@ def _shut_down(worker: Any) -> None:
         wrapper.shutdown()
 
 
-def _tell(pipe: Any, cause: Cause) -> None:
-    # The parent may have gone; then nobody wants to know.
-    with contextlib.suppress(OSError, ValueError):
-        pipe.send({"status": FAILED, "cause": cause.as_data()})
+def _tell(error: BaseException) -> None:
+    told = _told.get()
+    if told is not None:
+        pipe, role = told
+        # The parent may have gone; then nobody wants to know.
+        with contextlib.suppress(OSError, ValueError):
+            pipe.send({"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})
