@@ -26,6 +26,8 @@ ORDER = (
 )
 """The order of ``EngineCore.shutdown``, whose last step also turns the environment cache off."""
 
+CONSTRUCTED = "_engine_core_is_constructed"
+
 _RECORDER = "__ownership_recorder__"
 
 
@@ -102,6 +104,8 @@ def hardened_init(upstream: FunctionType, options: dict[str, Any]) -> Callable[.
             )
         executor = _Recorder(transaction, "model executor", executor_class, RELEASES, stop_workers)
         rebound(upstream, **bound)(self, vllm_config, executor, *args, **kwargs)
+        # For whoever constructs more around it, and fails.
+        vars(self)[CONSTRUCTED] = True
 
     return __init__
 

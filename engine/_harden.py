@@ -6,8 +6,10 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
+from engine import lifeline
 from engine._shape import FAMILY, missing_from_vllm, vllm_version
 from engine._transaction import DEADLINE, GRACE, check_seconds
 
@@ -44,6 +46,8 @@ class _Replacement:
 
     @property
     def place(self) -> str:
+        if isinstance(self.holder, ModuleType):
+            return f"{self.holder.__name__}:{self.name}"
         return f"{self.holder.__module__}:{self.holder.__qualname__}.{self.name}"
 
 
@@ -94,6 +98,8 @@ def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
         replacements = _replacements({"deadline": deadline, "grace": grace})
         for one in replacements:
             setattr(one.holder, one.name, one.ours)
+        # Starts nothing until a process is started.
+        lifeline.watch_multiprocessing()
         _installed[:] = replacements
         _current = Hardening(True, version, (), tuple(one.place for one in replacements))
         return _current
@@ -109,6 +115,8 @@ def restore() -> bool:
     global _current
     with _lock:
         whole = True
+        if _current is not None:
+            lifeline.unwatch_multiprocessing()
         for one in _installed:
             if vars(one.holder).get(one.name) is one.ours:
                 setattr(one.holder, one.name, one.original)
@@ -134,13 +142,18 @@ def original(place: str) -> Any:
 
 def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.config.scheduler import SchedulerConfig
-    from vllm.v1.engine.core import EngineCore
+    from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
+    from vllm.v1.engine import utils as launching
+    from vllm.v1.engine.core import EngineCore, EngineCoreProc
     from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     from engine._core import hardened_init, recording_get_scheduler_cls
     from engine._executors import hardened_init_executor
+    from engine.background._launcher import hardened_manager_init, hardened_wait
+    from engine.background._process import hardened_process_init, run_engine_core
     from engine.multiproc import _executor as _multiproc
+    from engine.multiproc._queues import hardened_queue_init
     from engine.multiproc._worker import hardened_worker_init, hardened_worker_shutdown, worker_main
 
     constructor = vars(EngineCore)["__init__"]
@@ -164,10 +177,19 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             ),
         ),
         _replaced(MultiprocExecutor, "shutdown", _multiproc.hardened_shutdown),
+        _replaced(MessageQueue, "__init__", lambda upstream: hardened_queue_init(upstream, options)),
         _replaced(WorkerProc, "__init__", lambda upstream: hardened_worker_init(upstream, options)),
         _replaced(WorkerProc, "shutdown", hardened_worker_shutdown),
         _replaced(WorkerProc, "worker_main", lambda upstream: staticmethod(worker_main)),
         _replaced(EngineCore, "__init__", lambda upstream: hardened_init(upstream, options)),
+        _replaced(EngineCoreProc, "__init__", lambda upstream: hardened_process_init(upstream, options)),
+        _replaced(EngineCoreProc, "run_engine_core", lambda upstream: staticmethod(run_engine_core)),
+        _replaced(
+            launching.CoreEngineProcManager,
+            "__init__",
+            lambda upstream: hardened_manager_init(upstream, options),
+        ),
+        _replaced(launching, "wait_for_engine_startup", hardened_wait),
     ]
 
 

@@ -29,14 +29,17 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm import envs
         from vllm.config.scheduler import SchedulerConfig
         from vllm.distributed import parallel_state
-        from vllm.v1.engine import core
+        from vllm.distributed.device_communicators import shm_broadcast
+        from vllm.v1.engine import core, utils
         from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
         from vllm.v1.structured_output import StructuredOutputManager
     except ImportError as error:
         return (f"an import that works: {error}",)
-    missing = _missing_from_constructor(core) + _missing_from_workers(multiproc_executor)
+    missing = _missing_from_constructor(core) + _missing_from(multiproc_executor, _WORKERS)
+    missing += _missing_from(core, _PROCESS) + _missing_from(utils, _LAUNCHER)
+    missing += _missing_from(shm_broadcast, _QUEUES)
     for holder, names in (
         (core.EngineCore, ("shutdown",)),
         (SchedulerConfig, ("get_scheduler_cls",)),
@@ -80,14 +83,25 @@ _WORKERS = (
     ("WorkerProc.worker_main", ("WorkerProc",)),
     ("WorkerProc.shutdown", ("rpc_broadcast_mq", "worker_response_mq")),
 )
-"""Functions of ``vllm.v1.executor.multiproc_executor``, and names that each uses."""
+
+_PROCESS = (
+    ("EngineCoreProc.__init__", ()),
+    ("EngineCoreProc.run_engine_core", ("signal", "EngineCoreProc")),
+)
+_LAUNCHER = (
+    ("CoreEngineProcManager.__init__", ("get_mp_context", "Process", "processes")),
+    ("wait_for_engine_startup", ()),
+)
+_QUEUES = (("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),)
 
 
-def _missing_from_workers(module: Any) -> list[str]:
+def _missing_from(module: Any, places: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:
+    """What is missing of functions of a module, and of the names that each uses."""
     missing = []
-    for place, wanted in _WORKERS:
-        kind, _, name = place.partition(".")
-        found = getattr(getattr(module, kind, None), name, None)
+    for place, wanted in places:
+        found = module
+        for name in place.split("."):
+            found = getattr(found, name, None)
         # As its author wrote it, under what traces and counts it.
         code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
         if code is None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import time
 import traceback
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
 _LIMIT = 20_000
 """Characters of a traceback that travel, and of a message a tenth of it."""
+
+
+FAILED = "FAILED"
+"""The status with which a process says why it is not ready; a worker of vLLM's own says READY, or nothing."""
+
+_told: ContextVar[tuple[Any, str] | None] = ContextVar("_told", default=None)
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,28 @@ class StartupError(RuntimeError):
 
 def _startup_error(data: dict[str, Any]) -> StartupError:
     return StartupError(Cause(**data))
+
+
+def telling(pipe: Any, role: str) -> None:
+    """From here on, what `tell_of` is given in this context goes into `pipe`, as `role`."""
+    _told.set((pipe, role))
+
+
+def tell_of(error: BaseException) -> None:
+    """Tell whoever started this process why it does not start; nothing where nobody is to be told."""
+    told = _told.get()
+    if told is not None:
+        pipe, role = told
+        # The parent may have gone; then nobody wants to know.
+        with contextlib.suppress(OSError, ValueError):
+            pipe.send({"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})
+
+
+def cause_in(message: Any) -> Cause | None:
+    """The cause that `tell_of` has sent, if `message` is one of its."""
+    if not isinstance(message, dict) or message.get("status") != FAILED:
+        return None
+    return Cause.from_data(message.get("cause"))
 
 
 def _cut(text: str, limit: int) -> str:

@@ -15,6 +15,7 @@ from itertools import starmap
 from types import MethodType
 from typing import Any
 
+from engine import lifeline
 from engine._process_state import ProcessState
 from engine._rebound import rebound
 from engine._signals import HeldSignals, default_action
@@ -86,6 +87,7 @@ def hardened_init_executor(
 
         def rendezvous_file() -> str:
             rendezvous.append(names["get_file_store_init_method"]())
+            _make_file(rendezvous[0])
             return rendezvous[0]
 
         def queue(*args: Any, **kwargs: Any) -> Any:
@@ -150,6 +152,16 @@ def _detach(executor: Any) -> None:
 def _tell_the_monitor(executor: Any) -> None:
     """Workers that end from here on are no news to the thread that watches them."""
     executor.shutting_down = True
+
+
+def _make_file(address: str) -> None:
+    """Make the file that the workers meet at, empty, so that it goes if this process dies."""
+    path = address.removeprefix("file://")
+    if path != address:
+        with open(path, "xb"):
+            pass
+        with contextlib.suppress(OSError, lifeline.LifelineError):
+            lifeline.own_name("file", path)
 
 
 def _remove(rendezvous: list[str]) -> None:

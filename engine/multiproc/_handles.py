@@ -11,11 +11,12 @@ from typing import Any
 
 from engine._processes import stop_processes
 from engine._rebound import rebound
-from engine._startup import Cause, StartupError
+from engine._standin import Standin
+from engine._startup import Cause, StartupError, cause_in
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording, close_process
 from engine.multiproc._queues import give_back_queue, remove_names
-from engine.multiproc._worker import FAILED, Standin, role_of
+from engine.multiproc._worker import role_of
 
 
 class Workers:
@@ -153,7 +154,7 @@ class _ReadyPipe(Connection):
             # It is on its way out: its status tells more than the closed pipe.
             process.join(_STATUS_COMES)
             raise StartupError(Cause.of_end(role, process.pid, process.exitcode)) from None
-        cause = Cause.from_data(said.get("cause")) if said.get("status") == FAILED else None
+        cause = cause_in(said)
         if cause is not None:
             raise StartupError(cause)
         return said

@@ -9,10 +9,52 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 from collections.abc import Callable, Iterable
 from multiprocessing import resource_tracker
 from typing import Any
+
+from engine import lifeline
+from engine._rebound import rebound
+from engine._transaction import OwnershipTransaction, transactional
+
+_logger = logging.getLogger("engine")
+
+
+def hardened_queue_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """``MessageQueue.__init__``, that of a writer, as a transaction; its names go if this process dies.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional("MessageQueue", **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        names = upstream.__globals__
+        addresses: list[str] = []
+
+        def context() -> Any:
+            return transaction.acquire("sockets", names["Context"], release=_destroy)
+
+        def buffer(*a: Any, **k: Any) -> Any:
+            return transaction.acquire(
+                "shared memory", names["ShmRingBuffer"], *a, release=_give_back_memory, keywords=k
+            )
+
+        def address() -> str:
+            addresses.append(names["get_open_zmq_ipc_path"]())
+            return addresses[-1]
+
+        transaction.own("files of sockets", addresses, release=_remove)
+        rebound(upstream, Context=context, ShmRingBuffer=buffer, get_open_zmq_ipc_path=address)(
+            self, *args, **kwargs
+        )
+        _tell_the_guardian(lifeline.own_name, self)
+
+    return __init__
 
 
 def give_back_queue(queue: Any) -> None:
@@ -33,6 +75,8 @@ def give_back_queue(queue: Any) -> None:
         steps += [functools.partial(os.unlink, path) for path in _socket_files(queue) if os.path.exists(path)]
     steps += [functools.partial(_give_back_memory, holder) for holder in _holders(queue)]
     _each(steps)
+    if getattr(queue, "_is_writer", False):
+        _tell_the_guardian(lifeline.disown_name, queue)
 
 
 def remove_names(queue: Any) -> None:
@@ -68,6 +112,28 @@ def _unlink_memory(name: str) -> None:
         # The dead process had registered it with a tracker that this one may share, and which would speak of
         # a leak.
         resource_tracker.unregister(f"/{name.lstrip('/')}", "shared_memory")
+
+
+def _destroy(context: Any) -> None:
+    context.destroy(linger=0)
+
+
+def _remove(addresses: list[str]) -> None:
+    for path in (one.removeprefix("ipc://") for one in addresses):
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def _tell_the_guardian(tell: Callable[[lifeline.Kind, str], None], queue: Any) -> None:
+    names: list[tuple[lifeline.Kind, str]] = [
+        ("shared_memory", holder.shared_memory.name) for holder in _holders(queue)
+    ]
+    names += [("socket", path) for path in _socket_files(queue)]
+    for kind, name in names:
+        try:
+            tell(kind, name)
+        except (OSError, lifeline.LifelineError) as error:
+            _logger.warning("%s may stay where it is if this process is killed: %s", name, error)
 
 
 def _holders(queue: Any) -> list[Any]:

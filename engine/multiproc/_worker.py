@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from engine._distributed import ProcessGroups, queues_of_groups
-from engine._startup import Cause
+from engine._startup import tell_of, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._queues import give_back_queue
-
-_told: ContextVar[tuple[Any, str] | None] = ContextVar("_told", default=None)
-"""Where a worker of this process says why it is not ready, and as whom."""
-
-FAILED = "FAILED"
-"""The status with which a worker says why it is not ready; vLLM's own are READY, or a closed pipe."""
 
 
 def worker_main(*args: Any, **kwargs: Any) -> None:
@@ -35,27 +27,13 @@ def worker_main(*args: Any, **kwargs: Any) -> None:
 
         WorkerProc.worker_main(*args, **kwargs)
         return
-    _told.set((kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))))
+    telling(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0)))
     original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")(*args, **kwargs)
 
 
 def role_of(rank: int) -> str:
     """What the worker of that rank is called in messages."""
     return f"worker[{rank}]"
-
-
-class Standin:
-    """Stands for a class in a function of vLLM's, with some of its names replaced."""
-
-    def __init__(self, kind: Any, **own: Any) -> None:
-        self._kind = kind
-        vars(self).update(own)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._kind(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._kind, name)
 
 
 def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
@@ -76,7 +54,7 @@ def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any])
             upstream(self, *args, **kwargs)
         except BaseException as error:
             # Before anything is given back, which takes time in which the others would wait for this one.
-            _tell(error)
+            tell_of(error)
             raise
 
     return __init__
@@ -116,12 +94,3 @@ def _shut_down(worker: Any) -> None:
     wrapper = vars(worker).get("worker")
     if getattr(wrapper, "worker", None) is not None:
         wrapper.shutdown()
-
-
-def _tell(error: BaseException) -> None:
-    told = _told.get()
-    if told is not None:
-        pipe, role = told
-        # The parent may have gone; then nobody wants to know.
-        with contextlib.suppress(OSError, ValueError):
-            pipe.send({"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})

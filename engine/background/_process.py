@@ -1,0 +1,117 @@
+"""The engine's process: SIGTERM and SIGINT end its start at once, and its launcher is told why it failed.
+
+`run_engine_core` is what a hardened launcher starts in place of ``EngineCoreProc.run_engine_core``. Where
+processes are spawned it is found by its name, so that the new process is hardened too.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from engine._core import CONSTRUCTED
+from engine._rebound import rebound
+from engine._startup import tell_of, telling
+from engine._transaction import OwnershipTransaction, transactional
+
+PIPE = "startup_pipe"
+"""The argument by which a launcher passes the pipe for what goes wrong."""
+
+
+def run_engine_core(*args: Any, **kwargs: Any) -> None:
+    """Runs vLLM's own, in which a signal during the construction rolls it back and ends the process."""
+    from engine._harden import harden, original
+
+    pipe = kwargs.pop(PIPE, None)
+    if not harden():
+        # This process finds another vLLM than its parent did.
+        from vllm.v1.engine.core import EngineCoreProc
+
+        EngineCoreProc.run_engine_core(*args, **kwargs)
+        return
+    if pipe is not None:
+        telling(pipe, "engine" if kwargs.get("dp_rank", 0) == 0 else f"engine[{kwargs['dp_rank']}]")
+    upstream = original("vllm.v1.engine.core:EngineCoreProc.run_engine_core")
+    start = _Start()
+    names = upstream.__globals__
+    kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
+    rebound(upstream, signal=_Signals(start), **kinds)(*args, **kwargs)
+
+
+class _Start:
+    """How far the engine's start has come, as its signal handlers have to know."""
+
+    def __init__(self) -> None:
+        self.constructing = True
+        self.asked = 0
+
+    def of(self, kind: Any) -> Callable[..., Any]:
+        """What constructs an engine of that kind."""
+
+        def construct(*args: Any, **kwargs: Any) -> Any:
+            made = kind(*args, **kwargs)
+            self.constructing = False
+            if self.asked:
+                # What the handler raised was lost, in a finalizer say.
+                made.shutdown()
+                raise SystemExit(128 + self.asked)
+            return made
+
+        return construct
+
+    def handler(self, upstream: Callable[[int, FrameType | None], object]) -> Callable[..., None]:
+        """Upstream's handler once the engine is constructed; that notes it was asked, and goes on."""
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if not self.constructing:
+                upstream(number, frame)
+            elif not self.asked:
+                # A second one neither cuts the clean-up short nor begins it again.
+                self.asked = number
+                raise SystemExit(128 + number)
+
+        return handle
+
+
+class _Signals:
+    """Stands for the module ``signal`` where vLLM sets its handlers."""
+
+    def __init__(self, start: _Start) -> None:
+        self._start = start
+
+    def signal(self, number: int, handler: Any) -> Any:
+        return signal.signal(number, self._start.handler(handler) if callable(handler) else handler)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(signal, name)
+
+
+def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """``EngineCoreProc.__init__`` as a transaction: a failure after the engine core's construction ends that.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional("EngineCoreProc", **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        transaction.own("engine core", self, release=_shut_down)
+        try:
+            upstream(self, *args, **kwargs)
+        except BaseException as error:
+            # Before anything is given back, which takes time in which the launcher would wait.
+            tell_of(error)
+            raise
+
+    return __init__
+
+
+def _shut_down(process: Any) -> None:
+    """Upstream's own shutdown, if the engine core was constructed; one that was not has rolled back."""
+    if vars(process).get(CONSTRUCTED):
+        process.shutdown()
