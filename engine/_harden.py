@@ -150,7 +150,11 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
 
     from engine._core import hardened_init, recording_get_scheduler_cls
     from engine._executors import hardened_init_executor
-    from engine.background._launcher import hardened_manager_init, hardened_wait
+    from engine.background._launcher import (
+        hardened_manager_init,
+        hardened_socket,
+        hardened_wait,
+    )
     from engine.background._process import hardened_process_init, run_engine_core
     from engine.multiproc import _executor as _multiproc
     from engine.multiproc._queues import hardened_queue_init
@@ -190,6 +194,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             lambda upstream: hardened_manager_init(upstream, options),
         ),
         _replaced(launching, "wait_for_engine_startup", hardened_wait),
+        _replaced(launching, "zmq_socket_ctx", hardened_socket),
     ]
 
 

@@ -91,6 +91,7 @@ _PROCESS = (
 _LAUNCHER = (
     ("CoreEngineProcManager.__init__", ("get_mp_context", "Process", "processes")),
     ("wait_for_engine_startup", ()),
+    ("launch_core_engines", ("zmq_socket_ctx", "wait_for_engine_startup")),
 )
 _QUEUES = (("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),)
 

@@ -46,6 +46,10 @@ class Cause:
         """The cause as `error` tells it, in the process `pid` that raised it."""
         if isinstance(error, StartupError):
             return error.cause
+        if isinstance(error, SystemExit):
+            # As a shell tells it: what a signal has asked to end exits with 128 and its number.
+            status = error.code if isinstance(error.code, int) else None
+            return cls.of_end(role, pid, 128 - status if status is not None and status > 128 else status)
         kind = type(error)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
         text = _cut("".join(traceback.format_exception(error)), _LIMIT)

@@ -6,7 +6,9 @@ the next could not be started live on.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,6 +63,39 @@ def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
             raise StartupError(cause) from None
 
     return wait_for_engine_startup
+
+
+def hardened_socket(upstream: Callable[..., Any]) -> Callable[..., Any]:
+    """``zmq_socket_ctx``, on which a launcher waits for its engines, out of which a Ctrl-C comes.
+
+    Upstream's drops it, and the launcher then waits for the engines until ``VLLM_ENGINE_READY_TIMEOUT_S`` is
+    over. The file of a socket that it binds goes with it, too.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    @contextlib.contextmanager
+    def zmq_socket_ctx(path: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        pressed: KeyboardInterrupt | None = None
+        try:
+            with upstream(path, *args, **kwargs) as socket:
+                try:
+                    yield socket
+                except KeyboardInterrupt as error:
+                    pressed = error
+        finally:
+            if kwargs.get("bind") and path.startswith("ipc:///"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path.removeprefix("ipc://"))
+        if pressed is not None:
+            try:
+                raise pressed
+            finally:
+                del pressed
+
+    return zmq_socket_ctx
 
 
 class _Pipes:

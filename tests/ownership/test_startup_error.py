@@ -37,6 +37,14 @@ def test_one_that_told_nothing_is_known_by_how_it_ended(status: int | None, said
     assert str(Cause.of_end("engine", 7, status)) == f"engine (pid 7) {said}"
 
 
+def test_one_that_a_signal_asked_to_end_was_ended_by_that() -> None:
+    said = str(Cause.of(SystemExit(128 + 15), "engine", 7))
+    assert said == "engine (pid 7) was ended by SIGTERM before it was ready"
+    assert (
+        str(Cause.of(SystemExit(1), "engine", 7)) == "engine (pid 7) exited with status 1 before it was ready"
+    )
+
+
 def test_it_travels_as_plain_data_and_as_an_exception() -> None:
     cause = planted()
     assert Cause.from_data(json.loads(json.dumps(cause.as_data()))) == cause

@@ -1,0 +1,183 @@
+"""What is checked of an engine in a process of its own, with two workers; run by `_forge`.
+
+Real processes of the tiny model, forked. A caller that is to die is a fork of the check's own process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import engine
+from faultinject.targets import _vllm_trees
+from tests.engine.checks import raising, replaced
+
+
+def construct() -> Any:
+    target = _vllm_trees.llm_tp2()
+    os.environ.update(target.environment)
+    os.environ[_vllm_trees.METHOD] = "fork"
+    target.warm_up()  # type: ignore[misc]
+    call, arguments, keywords = target.prepare()
+    return call(*arguments, **keywords)
+
+
+def scheduler() -> Any:
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    return Scheduler
+
+
+def segments() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()}
+
+
+def living(known: list[psutil.Process], seconds: float) -> list[str]:
+    """The names of those that live on for so long."""
+    end = time.monotonic() + seconds
+    while True:
+        alive = []
+        for one in known:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if one.is_running() and one.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(one)
+        if not alive or time.monotonic() > end:
+            return [_name(one) for one in alive]
+        time.sleep(0.02)
+
+
+def _name(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.name()
+    return "(gone)"
+
+
+def _left(before: set[str], seconds: float) -> list[str]:
+    """What is more in ``/dev/shm``, for so long."""
+    end = time.monotonic() + seconds
+    while (more := segments() - before) and time.monotonic() < end:
+        time.sleep(0.02)
+    return sorted(more)
+
+
+def _failing() -> list[Any]:
+    before = segments()
+    with replaced(scheduler(), "__init__", raising(ZeroDivisionError("planted"))):
+        try:
+            construct()
+        except BaseException as error:
+            said = [type(error).__name__, str(error)]
+        else:
+            raise AssertionError("the construction did not fail")
+    gc.collect()
+    children = psutil.Process().children(recursive=True)
+    workers = [one for one in children if "Worker" in _name(one) or "Engine" in _name(one)]
+    return [*said, living(workers, 5.0), sorted(segments() - before)]
+
+
+def _at_the_scheduler(then: Callable[[int, list[psutil.Process]], object], *, wait: float) -> list[Any]:
+    """A caller whose engine stays at its scheduler; `then` is called with its pid and with all below it."""
+    before = segments()
+    here, there = os.pipe()
+
+    def stay(*args: object, **kwargs: object) -> None:
+        os.write(there, b"x")
+        while True:
+            time.sleep(1000)
+
+    caller = os.fork()
+    if caller == 0:
+        # What runs the tests may have it ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with replaced(scheduler(), "__init__", stay):
+                construct()
+        except BaseException as error:
+            os.write(there, f"{type(error).__name__}: {error}".encode())
+        os._exit(7)
+    os.read(here, 1)
+    below = psutil.Process(caller).children(recursive=True)
+    then(caller, below)
+    _, status = os.waitpid(caller, 0)
+    alive = living(below, wait)
+    left = _left(before, 0.0 if alive else wait)
+    for one in below:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    for name in left:
+        with contextlib.suppress(FileNotFoundError):
+            Path("/dev/shm", name).unlink()
+    os.set_blocking(here, False)
+    said = b""
+    with contextlib.suppress(BlockingIOError):
+        said = os.read(here, 100_000)
+    return [os.waitstatus_to_exitcode(status), alive, left, said.decode()]
+
+
+def _kill(caller: int, below: list[psutil.Process]) -> None:
+    os.kill(caller, signal.SIGKILL)
+
+
+def _press_ctrl_c(caller: int, below: list[psutil.Process]) -> None:
+    os.kill(caller, signal.SIGINT)
+
+
+def _terminate_the_engine(caller: int, below: list[psutil.Process]) -> None:
+    next(one for one in below if "EngineCore" in one.name()).terminate()
+
+
+# ---- the checks ----
+
+
+def a_scheduler_that_fails() -> list[Any]:
+    engine.harden()
+    return _failing()
+
+
+def upstream_with_a_scheduler_that_fails() -> list[Any]:
+    return _failing()
+
+
+def a_caller_that_is_killed() -> list[Any]:
+    engine.harden()
+    return _at_the_scheduler(_kill, wait=5.0)
+
+
+def upstream_with_a_caller_that_is_killed() -> list[Any]:
+    return _at_the_scheduler(_kill, wait=5.0)
+
+
+def ctrl_c() -> list[Any]:
+    engine.harden()
+    return _at_the_scheduler(_press_ctrl_c, wait=5.0)
+
+
+def an_engine_that_is_terminated() -> list[Any]:
+    engine.harden()
+    return _at_the_scheduler(_terminate_the_engine, wait=5.0)
+
+
+def a_good_start() -> list[Any]:
+    engine.harden()
+    before, threads = segments(), threading.active_count()
+    llm = construct()
+    outputs = llm.generate([{"prompt_token_ids": [1, 2, 3]}], use_tqdm=False)
+    tokens = list(outputs[0].outputs[0].token_ids)
+    below = psutil.Process().children(recursive=True)
+    _vllm_trees.give_back(llm)
+    engines = [one for one in below if "VLLM" in _name(one)]
+    return [
+        len(tokens),
+        living(engines, 5.0),
+        sorted(segments() - before),
+        threading.active_count() - threads,
+    ]

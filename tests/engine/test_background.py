@@ -1,0 +1,66 @@
+"""The hardened engine in a process of its own, with two workers, on a real vLLM: whoever fails or dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine._forge import Forge
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.xdist_group("background")]
+
+pytest.importorskip("vllm", reason="needs an installed vLLM")
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    one = Forge(tmp_path_factory.mktemp("forge") / "log")
+    yield one
+    one.close()
+
+
+def test_a_scheduler_that_fails_leaves_nothing_and_its_caller_is_told(forge: Forge) -> None:
+    kind, said, alive, left = forge.run("checks_background.a_scheduler_that_fails")
+    assert kind == "StartupError"
+    assert said.splitlines()[0].startswith("the engine did not start: engine (pid ")
+    assert said.splitlines()[0].endswith("failed: ZeroDivisionError: planted")
+    assert (alive, left) == ([], [])
+
+
+def test_upstream_tells_its_caller_to_look_above(forge: Forge) -> None:
+    kind, said, *_ = forge.run("checks_background.upstream_with_a_scheduler_that_fails")
+    assert kind == "RuntimeError"
+    assert "See root cause above" in said
+    assert "planted" not in said
+
+
+def test_a_caller_that_is_killed_takes_engine_workers_and_their_memory_along(forge: Forge) -> None:
+    status, alive, left, _ = forge.run("checks_background.a_caller_that_is_killed")
+    assert (status, alive, left) == (-9, [], [])
+
+
+def test_upstreams_engine_and_workers_outlive_a_caller_that_is_killed(forge: Forge) -> None:
+    status, alive, left, _ = forge.run("checks_background.upstream_with_a_caller_that_is_killed")
+    assert status == -9
+    assert {"VLLM::EngineCor", "VLLM::Worker_TP"} <= {name[:15] for name in alive}
+    assert left
+
+
+def test_ctrl_c_ends_a_start_with_all_that_belongs_to_it(forge: Forge) -> None:
+    status, alive, left, said = forge.run("checks_background.ctrl_c")
+    assert (status, alive, left) == (7, [], [])
+    assert said.startswith("KeyboardInterrupt")
+
+
+def test_an_engine_that_is_terminated_while_it_starts_ends_and_is_named(forge: Forge) -> None:
+    status, alive, left, said = forge.run("checks_background.an_engine_that_is_terminated")
+    assert (status, alive, left) == (7, [], [])
+    assert said.startswith("StartupError: the engine did not start: engine (pid ")
+    assert said.endswith("was ended by SIGTERM before it was ready")
+
+
+def test_a_good_start_generates_and_its_shutdown_leaves_nothing(forge: Forge) -> None:
+    tokens, alive, left, threads = forge.run("checks_background.a_good_start")
+    assert tokens > 0
+    assert (alive, left, threads) == ([], [], 0)
