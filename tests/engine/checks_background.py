@@ -166,6 +166,26 @@ def an_engine_that_is_terminated() -> list[Any]:
     return _at_the_scheduler(_terminate_the_engine, wait=5.0)
 
 
+def a_spawned_engine_without_room_for_its_cache() -> list[Any]:
+    """Nothing is replaced: this is what happens where there is too little memory."""
+    engine.harden()
+    before = segments()
+    target = _vllm_trees.llm_tp2()
+    os.environ.update(target.environment)
+    os.environ[_vllm_trees.METHOD] = "spawn"
+    call, arguments, keywords = target.prepare()
+    try:
+        call(*arguments, **{**keywords, "num_gpu_blocks_override": 1, "max_model_len": 256})
+    except Exception as error:
+        said = [type(error).__name__, str(error)]
+    else:
+        raise AssertionError("one block was enough")
+    gc.collect()
+    children = psutil.Process().children(recursive=True)
+    engines = [one for one in children if "VLLM" in _name(one)]
+    return [*said, living(engines, 5.0), sorted(segments() - before)]
+
+
 def a_good_start() -> list[Any]:
     engine.harden()
     before, threads = segments(), threading.active_count()

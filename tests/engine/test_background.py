@@ -60,6 +60,15 @@ def test_an_engine_that_is_terminated_while_it_starts_ends_and_is_named(forge: F
     assert said.endswith("was ended by SIGTERM before it was ready")
 
 
+def test_a_spawned_engine_tells_what_went_wrong_in_it(forge: Forge) -> None:
+    kind, said, alive, left = forge.run("checks_background.a_spawned_engine_without_room_for_its_cache")
+    assert kind == "StartupError"
+    first, *_ = said.splitlines()
+    assert first.startswith("the engine did not start: engine (pid ")
+    assert "failed: ValueError: No available memory for the cache blocks" in first
+    assert (alive, left) == ([], [])
+
+
 def test_a_good_start_generates_and_its_shutdown_leaves_nothing(forge: Forge) -> None:
     tokens, alive, left, threads = forge.run("checks_background.a_good_start")
     assert tokens > 0
