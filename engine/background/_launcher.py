@@ -53,14 +53,18 @@ def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(upstream)
     def wait_for_engine_startup(*args: Any, **kwargs: Any) -> Any:
+        manager = _manager_in([*args, *kwargs.values()])
         try:
-            return upstream(*args, **kwargs)
+            result = upstream(*args, **kwargs)
         except RuntimeError:
-            manager = _manager_in([*args, *kwargs.values()])
             cause = _first_cause(manager) if manager is not None else None
             if cause is None:
                 raise
             raise StartupError(cause) from None
+        if manager is not None:
+            # What goes wrong from here on is told by other means.
+            vars(manager)[_PIPES].close()
+        return result
 
     return wait_for_engine_startup
 
@@ -132,7 +136,9 @@ class _Context:
         self._context = context
         self._pipes = pipes
 
-    def Process(self, **kwargs: Any) -> Any:
+    def Process(self, *args: Any, **kwargs: Any) -> Any:
+        if args or "kwargs" not in kwargs:
+            return self._context.Process(*args, **kwargs)
         return self._pipes.attach(self._context, self._context.Process, kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -35,7 +35,7 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
     if pipe is not None:
         telling(pipe, "engine" if kwargs.get("dp_rank", 0) == 0 else f"engine[{kwargs['dp_rank']}]")
     upstream = original("vllm.v1.engine.core:EngineCoreProc.run_engine_core")
-    start = _Start()
+    start = _Start(pipe)
     names = upstream.__globals__
     kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
     rebound(upstream, signal=_Signals(start), **kinds)(*args, **kwargs)
@@ -44,7 +44,8 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
 class _Start:
     """How far the engine's start has come, as its signal handlers have to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, pipe: Any) -> None:
+        self.pipe = pipe
         self.constructing = True
         self.asked = 0
 
@@ -54,6 +55,8 @@ class _Start:
         def construct(*args: Any, **kwargs: Any) -> Any:
             made = kind(*args, **kwargs)
             self.constructing = False
+            if self.pipe is not None:
+                self.pipe.close()
             if self.asked:
                 # What the handler raised was lost, in a finalizer say.
                 made.shutdown()
