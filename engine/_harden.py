@@ -53,6 +53,8 @@ class _Replacement:
 
 _installed: list[_Replacement] = []
 _current: Hardening | None = None
+_watching = False
+"""Whether the lifeline of what multiprocessing starts is this module's to take back."""
 
 
 def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
@@ -73,7 +75,7 @@ def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
     Raises:
         TypeError, ValueError: a time is no number of seconds.
     """
-    global _current
+    global _current, _watching
     check_seconds("harden: deadline", deadline)
     check_seconds("harden: grace", grace)
     # Before the lock: a forked child has it as another thread of its parent may have left it.
@@ -99,7 +101,7 @@ def harden(*, deadline: float = DEADLINE, grace: float = GRACE) -> Hardening:
         for one in replacements:
             setattr(one.holder, one.name, one.ours)
         # Starts nothing until a process is started.
-        lifeline.watch_multiprocessing()
+        _watching = lifeline.watch_multiprocessing()
         _installed[:] = replacements
         _current = Hardening(True, version, (), tuple(one.place for one in replacements))
         return _current
@@ -112,11 +114,12 @@ def restore() -> bool:
         Whether everything is as before `harden`. False where somebody has since put something of their own in
         place of what was replaced: that is left alone, and logged.
     """
-    global _current
+    global _current, _watching
     with _lock:
         whole = True
-        if _current is not None:
+        if _watching:
             lifeline.unwatch_multiprocessing()
+            _watching = False
         for one in _installed:
             if vars(one.holder).get(one.name) is one.ours:
                 setattr(one.holder, one.name, one.original)

@@ -71,7 +71,7 @@ class _Watch:
 _watch: _Watch | None = None
 
 
-def watch_multiprocessing(*, grace: float = 0.0) -> None:
+def watch_multiprocessing(*, grace: float | None = None) -> bool:
     """From now on every process that multiprocessing starts in this one gets a lifeline, and so do theirs.
 
     Each is registered right after its start, and arms itself as its first act: a forked one before anything
@@ -82,14 +82,20 @@ def watch_multiprocessing(*, grace: float = 0.0) -> None:
     A lifeline that cannot be had does not keep a process from starting; it is said on standard error.
 
     Args:
-        grace: seconds for `arm` in the children.
+        grace: seconds for `arm` in the children; None for none, or for what was said before.
+
+    Returns:
+        Whether it was off before, and so is the caller's to take back.
     """
     global _watch
     with _lock:
+        was_off = _watch is None
         if _watch is None:
-            _watch = _Watch(grace)
+            _watch = _Watch(grace or 0.0)
             _watch.on()
-        _watch.grace = grace
+        if grace is not None:
+            _watch.grace = grace
+        return was_off
 
 
 def unwatch_multiprocessing() -> None:

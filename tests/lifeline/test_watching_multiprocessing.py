@@ -31,10 +31,10 @@ def off_again() -> Iterator[None]:
 
 def test_it_can_be_taken_back_however_often_it_was_asked_for() -> None:
     before = functions()
-    watch_multiprocessing()
+    assert watch_multiprocessing()
     during = functions()
     assert all(one is not other for one, other in zip(before, during, strict=True))
-    watch_multiprocessing(grace=1.0)
+    assert not watch_multiprocessing(grace=1.0)
     assert functions() == during
     unwatch_multiprocessing()
     assert functions() == before
