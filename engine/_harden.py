@@ -148,11 +148,13 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
     from vllm.v1.engine import utils as launching
     from vllm.v1.engine.core import EngineCore, EngineCoreProc
+    from vllm.v1.engine.core_client import BackgroundResources
     from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     from engine._core import hardened_init, recording_get_scheduler_cls
     from engine._executors import hardened_init_executor
+    from engine.background._client import hardened_cleanup
     from engine.background._launcher import (
         hardened_manager_init,
         hardened_socket,
@@ -196,6 +198,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             "__init__",
             lambda upstream: hardened_manager_init(upstream, options),
         ),
+        _replaced(BackgroundResources, "__call__", hardened_cleanup),
         _replaced(launching, "wait_for_engine_startup", hardened_wait),
         _replaced(launching, "zmq_socket_ctx", hardened_socket),
     ]

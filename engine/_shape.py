@@ -30,7 +30,7 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm.config.scheduler import SchedulerConfig
         from vllm.distributed import parallel_state
         from vllm.distributed.device_communicators import shm_broadcast
-        from vllm.v1.engine import core, utils
+        from vllm.v1.engine import core, core_client, utils
         from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -40,6 +40,7 @@ def missing_from_vllm() -> tuple[str, ...]:
     missing = _missing_from_constructor(core) + _missing_from(multiproc_executor, _WORKERS)
     missing += _missing_from(core, _PROCESS) + _missing_from(utils, _LAUNCHER)
     missing += _missing_from(shm_broadcast, _QUEUES)
+    missing += _missing_from(core_client, _CLIENT)
     for holder, names in (
         (core.EngineCore, ("shutdown",)),
         (SchedulerConfig, ("get_scheduler_cls",)),
@@ -93,6 +94,7 @@ _LAUNCHER = (
     ("wait_for_engine_startup", ()),
     ("launch_core_engines", ("zmq_socket_ctx", "wait_for_engine_startup")),
 )
+_CLIENT = (("BackgroundResources.__call__", ("input_socket", "output_socket", "shutdown_path")),)
 _QUEUES = (("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -71,6 +72,19 @@ class HeldSignals:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.arrived.append(number)
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM in the block; what came meanwhile is handled after it."""
+    signals = HeldSignals()
+    signals.hold()
+    try:
+        yield
+    finally:
+        signals.let_go()
+        default_action(signals.arrived)
+        _ = [*signals.resend()]
 
 
 _send: Callable[[int], None] = _thread.interrupt_main  # type: ignore[assignment]

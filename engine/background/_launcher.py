@@ -21,6 +21,9 @@ from engine.multiproc._context import close_process
 
 _PIPES = "_startup_pipes"
 
+FILES = "_files_of_the_clients_sockets"
+"""Where a manager of engine processes has what its client is to remove at its end."""
+
 
 def hardened_manager_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
     """``CoreEngineProcManager.__init__`` as a transaction.
@@ -53,7 +56,10 @@ def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(upstream)
     def wait_for_engine_startup(*args: Any, **kwargs: Any) -> Any:
-        manager = _manager_in([*args, *kwargs.values()])
+        given = [*args, *kwargs.values()]
+        manager = _manager_in(given)
+        if manager is not None:
+            vars(manager)[FILES] = _client_files(given)
         try:
             result = upstream(*args, **kwargs)
         except RuntimeError:
@@ -152,6 +158,17 @@ def _manager_in(arguments: list[Any]) -> Any:
             if _PIPES in getattr(candidate, "__dict__", {}):
                 return candidate
     return None
+
+
+def _client_files(arguments: list[Any]) -> list[str]:
+    """The files of the sockets by which the client talks to its engines."""
+    files: list[str] = []
+    for one in arguments:
+        addresses = getattr(one, "addresses", None)
+        for address in (*getattr(addresses, "inputs", ()), *getattr(addresses, "outputs", ())):
+            if isinstance(address, str) and address.startswith("ipc:///"):
+                files.append(address.removeprefix("ipc://"))
+    return files
 
 
 def _first_cause(manager: Any) -> Cause | None:

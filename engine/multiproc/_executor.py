@@ -18,7 +18,7 @@ from typing import Any
 from engine import lifeline
 from engine._process_state import ProcessState
 from engine._rebound import rebound
-from engine._signals import HeldSignals, default_action
+from engine._signals import held
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording
 from engine.multiproc._handles import Workers
@@ -127,17 +127,10 @@ def hardened_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
         if set_up is None:
             upstream(self)
             return
-        with set_up.lock:
-            # A second Ctrl-C neither cuts it short nor begins it again.
-            signals = HeldSignals()
-            signals.hold()
-            try:
-                set_up.give_back(functools.partial(upstream, self))
-                _detach(self)
-            finally:
-                signals.let_go()
-                default_action(signals.arrived)
-                _ = [*signals.resend()]
+        # A second Ctrl-C neither cuts it short nor begins it again.
+        with set_up.lock, held():
+            set_up.give_back(functools.partial(upstream, self))
+            _detach(self)
 
     return shutdown
 

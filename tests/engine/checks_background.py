@@ -9,6 +9,7 @@ import contextlib
 import gc
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import psutil
 import engine
 from faultinject.targets import _vllm_trees
 from tests.engine.checks import raising, replaced
+from tests.engine.checks_workers import SOCKET
 
 
 def construct() -> Any:
@@ -38,7 +40,9 @@ def scheduler() -> Any:
 
 
 def segments() -> set[str]:
-    return {path.name for path in Path("/dev/shm").iterdir()}
+    """Names of shared memory, and of sockets' files."""
+    sockets = {path.name for path in Path(tempfile.gettempdir()).iterdir() if SOCKET.fullmatch(path.name)}
+    return sockets | {path.name for path in Path("/dev/shm").iterdir()}
 
 
 def living(known: list[psutil.Process], seconds: float) -> list[str]:
@@ -62,7 +66,7 @@ def _name(process: psutil.Process) -> str:
 
 
 def _left(before: set[str], seconds: float) -> list[str]:
-    """What is more in ``/dev/shm``, for so long."""
+    """What there is more of these, for so long."""
     end = time.monotonic() + seconds
     while (more := segments() - before) and time.monotonic() < end:
         time.sleep(0.02)
@@ -114,8 +118,8 @@ def _at_the_scheduler(then: Callable[[int, list[psutil.Process]], object], *, wa
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
     for name in left:
-        with contextlib.suppress(FileNotFoundError):
-            Path("/dev/shm", name).unlink()
+        for folder in ("/dev/shm", tempfile.gettempdir()):
+            Path(folder, name).unlink(missing_ok=True)
     os.set_blocking(here, False)
     said = b""
     with contextlib.suppress(BlockingIOError):

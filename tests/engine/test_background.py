@@ -8,7 +8,8 @@ import pytest
 
 from tests.engine._forge import Forge
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.xdist_group("background")]
+# One at a time: they look at names in /dev/shm, which belong to the whole machine.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.xdist_group("shared memory")]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
 
