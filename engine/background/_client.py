@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
 from engine._signals import held
 from engine.background._launcher import FILES
+from engine.background._socket_files import file_of, remove_file
 
 
 def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -21,12 +21,12 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @functools.wraps(upstream)
     def __call__(self: Any) -> None:
-        files = {path for path in map(_file_of, (self.input_socket, self.output_socket)) if path}
+        files = {path for path in map(_bound_to, (self.input_socket, self.output_socket)) if path}
         # That of a client with a thread is that thread's socket by now.
         files.update(getattr(self.engine_manager, "__dict__", {}).get(FILES, ()))
         with held(), contextlib.ExitStack() as steps:
             for path in files:
-                steps.callback(_remove, path)
+                steps.callback(remove_file, path)
             # Without a thread or a task yet that reads: the start has failed.
             if self.shutdown_path is None and self.output_queue_task is None:
                 steps.callback(self.ctx.destroy, linger=0)
@@ -35,16 +35,10 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
     return __call__
 
 
-def _file_of(socket: Any) -> str:
+def _bound_to(socket: Any) -> str:
     """The file of a socket that was bound to one, or ``""``."""
     if socket is None or socket.closed:
         return ""
     import zmq
 
-    address: str = socket.getsockopt(vars(zmq)["LAST_ENDPOINT"]).decode().rstrip("\0")
-    return address.removeprefix("ipc://") if address.startswith("ipc:///") else ""
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+    return file_of(socket.getsockopt(vars(zmq)["LAST_ENDPOINT"]).decode().rstrip("\0"))

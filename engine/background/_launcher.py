@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from engine._rebound import rebound
 from engine._startup import Cause, StartupError, cause_in
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._process import PIPE
+from engine.background._socket_files import file_of, own_file, remove_file
 from engine.multiproc._context import close_process
 
 _PIPES = "_startup_pipes"
@@ -59,7 +59,9 @@ def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
         given = [*args, *kwargs.values()]
         manager = _manager_in(given)
         if manager is not None:
-            vars(manager)[FILES] = _client_files(given)
+            vars(manager)[FILES] = files = _client_files(given)
+            for path in files:
+                own_file(path)
         try:
             result = upstream(*args, **kwargs)
         except RuntimeError:
@@ -89,16 +91,18 @@ def hardened_socket(upstream: Callable[..., Any]) -> Callable[..., Any]:
     @contextlib.contextmanager
     def zmq_socket_ctx(path: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
         pressed: KeyboardInterrupt | None = None
+        file = file_of(path) if kwargs.get("bind") else ""
         try:
             with upstream(path, *args, **kwargs) as socket:
+                if file:
+                    own_file(file)
                 try:
                     yield socket
                 except KeyboardInterrupt as error:
                     pressed = error
         finally:
-            if kwargs.get("bind") and path.startswith("ipc:///"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path.removeprefix("ipc://"))
+            if file:
+                remove_file(file)
         if pressed is not None:
             try:
                 raise pressed
@@ -166,8 +170,8 @@ def _client_files(arguments: list[Any]) -> list[str]:
     for one in arguments:
         addresses = getattr(one, "addresses", None)
         for address in (*getattr(addresses, "inputs", ()), *getattr(addresses, "outputs", ())):
-            if isinstance(address, str) and address.startswith("ipc:///"):
-                files.append(address.removeprefix("ipc://"))
+            if path := file_of(address):
+                files.append(path)
     return files
 
 
