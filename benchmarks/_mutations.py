@@ -44,8 +44,11 @@ SAYS_ONLY = frozenset({"_note", "commit", "warning", "sleep"})
 """Calls that pass the time, or write down what happened and do nothing else: no resource, no exception and no
 signal depends on them. (`_log` is not among them: the log is how a caller hears of what stayed behind.)"""
 
-NOT_IN_A_CONSTRUCTION = frozenset({"_harden.py", "_shape.py", "__init__.py"})
+NOT_IN_A_CONSTRUCTION = frozenset({"_harden.py", "_shape.py", "_command.py", "__init__.py"})
 """These decide whether a vLLM is hardened, before anything is constructed: a sweep looks at constructions."""
+
+BETWEEN_PROCESSES = frozenset({"_startup.py", "_standin.py"})
+"""Parts of what hardens executors and engines in processes of their own, which these targets do not start."""
 
 TEXT_ONLY = frozenset({"_stack_of", "now", "_note", "decorate"})
 """Functions whose result is for people to read: a stack, an event of the record, a signature. What it says is
@@ -67,7 +70,7 @@ machine, each holds always or never, and to delete it changes nothing there."""
 def mutations(directory: Path) -> Iterator[Mutation]:
     """Every mutation of the package in `directory`, by file and line."""
     for path in sorted(directory.glob("*.py")):
-        if path.name in NOT_IN_A_CONSTRUCTION:
+        if path.name in NOT_IN_A_CONSTRUCTION | BETWEEN_PROCESSES:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found = [(node, function, *change) for node, function in _nodes(tree) for change in _changes(node)]

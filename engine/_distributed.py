@@ -12,15 +12,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine.multiproc._queues import give_back_queue
-
 
 class ProcessGroups:
     """The process groups that exist when a construction starts."""
 
     def __init__(self) -> None:
         self._groups = set(_groups())
-        self._coordinators = {name: id(one) for name, one in _coordinators().items()}
+        self._coordinators = {name: id(one) for name, one in coordinators().items()}
         self._failures: list[Exception] = []
 
     def give_back(self) -> None:
@@ -41,18 +39,16 @@ class ProcessGroups:
 
     def _end_what_came_since(self) -> None:
         state = sys.modules.get("vllm.distributed.parallel_state")
-        since = {
-            name: one for name, one in _coordinators().items() if self._coordinators.get(name) != id(one)
-        }
+        since = {name: one for name, one in coordinators().items() if self._coordinators.get(name) != id(one)}
         for name in since:
             setattr(state, name, None)
         if "_WORLD" not in self._coordinators and hasattr(state, "_NODE_COUNT"):
             state._NODE_COUNT = None  # type: ignore[union-attr]
         # One may go by several names.
-        coordinators = list({id(one): one for one in since.values()}.values())
+        ending = list({id(one): one for one in since.values()}.values())
         since.clear()
-        while coordinators:
-            self._try(_destroy_first, coordinators)
+        while ending:
+            self._try(_destroy_first, ending)
         # Those that no coordinator had received yet when the construction failed. Newest first: the oldest
         # is the default one, and destroying that one destroys all.
         others = [one for one in _groups() if one not in self._groups]
@@ -84,13 +80,10 @@ def _let_go(coordinator: Any) -> None:
 def _destroy_first(coordinators: list[Any]) -> None:
     """Take the first coordinator from the list, and end it."""
     coordinator = coordinators.pop(0)
-    queue = getattr(coordinator, "mq_broadcaster", None)
     try:
         coordinator.destroy()
     finally:
         _let_go(coordinator)
-        if queue is not None:
-            give_back_queue(queue)
 
 
 def _destroy_last(groups: list[Any]) -> None:
@@ -98,12 +91,6 @@ def _destroy_last(groups: list[Any]) -> None:
     import torch.distributed
 
     torch.distributed.destroy_process_group(groups.pop())
-
-
-def queues_of_groups() -> list[Any]:
-    """The message queues of all coordinators; ending a coordinator lets go of its queue, no more."""
-    found = [getattr(one, "mq_broadcaster", None) for one in _coordinators().values()]
-    return list({id(one): one for one in found if one is not None}.values())
 
 
 def _groups() -> list[Any]:
@@ -115,7 +102,7 @@ def _groups() -> list[Any]:
     return list(distributed_c10d._world.pg_map)
 
 
-def _coordinators() -> dict[str, Any]:
+def coordinators() -> dict[str, Any]:
     """Name -> coordinator, for each global of vLLM's parallel state that holds one."""
     state = sys.modules.get("vllm.distributed.parallel_state")
     if state is None:

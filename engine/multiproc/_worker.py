@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from engine._distributed import ProcessGroups, queues_of_groups
+from engine._distributed import ProcessGroups, coordinators
 from engine._startup import tell_of, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._queues import give_back_queue
@@ -50,6 +50,7 @@ def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any])
         transaction.own("process groups", ProcessGroups(), release="give_back")
         transaction.own("worker", self, release=_shut_down)
         transaction.own("message queues", self, release=_give_back_queues)
+        transaction.own("message queues of groups", self, release=_give_back_queues_of_groups)
         try:
             upstream(self, *args, **kwargs)
         except BaseException as error:
@@ -70,7 +71,7 @@ def hardened_worker_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any],
     @functools.wraps(upstream)
     def shutdown(self: Any) -> None:
         with contextlib.ExitStack() as steps:
-            for queue in (*_queues(self), *queues_of_groups()):
+            for queue in (*_queues(self), *_queues_of_groups()):
                 steps.callback(give_back_queue, queue)
             steps.callback(upstream, self)
 
@@ -82,10 +83,24 @@ def _queues(worker: Any) -> list[Any]:
     return [one for one in named if one is not None]
 
 
+def _queues_of_groups() -> list[Any]:
+    """The message queues of all coordinators; ending a coordinator lets go of its queue, no more."""
+    found = [getattr(one, "mq_broadcaster", None) for one in coordinators().values()]
+    return list({id(one): one for one in found if one is not None}.values())
+
+
 def _give_back_queues(worker: Any) -> None:
     """Give back the message queues of a worker process that has got so far."""
+    _give_back_each(_queues(worker))
+
+
+def _give_back_queues_of_groups(worker: Any) -> None:
+    _give_back_each(_queues_of_groups())
+
+
+def _give_back_each(queues: list[Any]) -> None:
     with contextlib.ExitStack() as steps:
-        for queue in _queues(worker):
+        for queue in queues:
             steps.callback(give_back_queue, queue)
 
 
