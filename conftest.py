@@ -12,9 +12,11 @@ that nobody holds are shown at the end of the whole run, and fail it where it ha
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import signal
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -54,6 +56,14 @@ def leaves_nothing_behind() -> Iterator[None]:
     before = look(probes)
     yield
     report("this test", settled(lambda: since(before, probes)))
+
+
+@pytest.fixture
+def alone_with_shared_memory() -> Iterator[None]:
+    """One test at a time of those that count names in ``/dev/shm``, which belong to the whole machine."""
+    with open(os.path.join(tempfile.gettempdir(), f"faultinject-tests-{os.getuid()}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -17,8 +17,7 @@ from faultinject.runners import Pool
 from faultinject.sweep import Options, discover
 from faultinject.targets import TargetSpec
 
-# One worker of pytest-xdist for all of these: the comparison takes minutes, and each would make its own.
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(900), pytest.mark.xdist_group("comparison")]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
 

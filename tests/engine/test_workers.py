@@ -8,8 +8,11 @@ import pytest
 
 from tests.engine._forge import Forge
 
-# One at a time: they look at names in /dev/shm, which belong to the whole machine.
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300), pytest.mark.xdist_group("shared memory")]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("alone_with_shared_memory"),
+]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
 

@@ -12,8 +12,8 @@ from tests.trees._swept import swept
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.xdist_group("shared memory"),
-    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("alone_with_shared_memory"),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed"),
 ]
 
