@@ -1,6 +1,8 @@
 """``EngineCore.__init__`` as a transaction around vLLM's own.
 
-vLLM's code object is run as it is, with the names by which it acquires things bound to recorders.
+vLLM's code object is run as it is, with other globals: the names by which it acquires things are bound to
+recorders there. So nothing of vLLM's module changes, constructions in several threads do not know of each
+other, and a name that somebody else has replaced in the module is still the one that is called.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from typing import Any
 
 from engine._executors import RELEASES, stop_workers
 from engine._gc_state import GcState
-from engine._rebound import rebound
 from engine._transaction import OwnershipTransaction, Release, transactional
 
 ORDER = (
@@ -88,7 +89,7 @@ def hardened_init(upstream: FunctionType, options: dict[str, Any]) -> Callable[.
             gc_state.before_freeze()
             names["freeze_gc_heap"]()
 
-        bound: dict[str, Any] = {_RECORDER: record, "freeze_gc_heap": freeze}
+        bound = {**names, _RECORDER: record, "freeze_gc_heap": freeze}
         bound["StructuredOutputManager"] = _Recorder(
             transaction,
             "structured output manager",
@@ -102,10 +103,14 @@ def hardened_init(upstream: FunctionType, options: dict[str, Any]) -> Callable[.
                 names["engine_receiver_cache_from_config"],
                 clear_cache,
             )
+        constructor = FunctionType(
+            upstream.__code__, bound, upstream.__name__, upstream.__defaults__, upstream.__closure__
+        )
+        constructor.__kwdefaults__ = upstream.__kwdefaults__
         executor = _Recorder(transaction, "model executor", executor_class, RELEASES, stop_workers)
-        rebound(upstream, **bound)(self, vllm_config, executor, *args, **kwargs)
-        # For whoever constructs more around it, and fails.
-        vars(self)[CONSTRUCTED] = True
+        constructor(self, vllm_config, executor, *args, **kwargs)
+        # For whoever constructs more around it, and fails. No call: each is a place at which a sweep fails.
+        self._engine_core_is_constructed = True
 
     return __init__
 
