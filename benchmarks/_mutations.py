@@ -47,7 +47,7 @@ signal depends on them. (`_log` is not among them: the log is how a caller hears
 NOT_IN_A_CONSTRUCTION = frozenset({"_harden.py", "_shape.py", "_command.py", "__init__.py"})
 """These decide whether a vLLM is hardened, before anything is constructed: a sweep looks at constructions."""
 
-BETWEEN_PROCESSES = frozenset({"_startup.py", "_standin.py"})
+BETWEEN_PROCESSES = frozenset({"_startup.py", "_standin.py", "_socket_files.py"})
 """Parts of what hardens executors and engines in processes of their own, which these targets do not start."""
 
 TEXT_ONLY = frozenset({"_stack_of", "now", "_note", "decorate"})

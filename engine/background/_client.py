@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from engine._signals import held
+from engine._socket_files import file_of, remove_file
 from engine.background._launcher import FILES
-from engine.background._socket_files import file_of, remove_file
 
 
 def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from engine._processes import stop_processes
 from engine._rebound import rebound
+from engine._socket_files import file_of, own_file, remove_file
 from engine._startup import Cause, StartupError, cause_in
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._process import PIPE
-from engine.background._socket_files import file_of, own_file, remove_file
 from engine.multiproc._context import close_process
 
 _PIPES = "_startup_pipes"

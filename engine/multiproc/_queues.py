@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import os
 from collections.abc import Callable, Iterable
 from multiprocessing import resource_tracker
 from typing import Any
 
 from engine import lifeline
 from engine._rebound import rebound
+from engine._socket_files import file_of, remove_file
 from engine._transaction import OwnershipTransaction, transactional
 
 _logger = logging.getLogger("engine")
@@ -72,7 +72,7 @@ def give_back_queue(queue: Any) -> None:
     steps += [functools.partial(one.close, linger=0) for one in sockets]
     steps += [one.term for one in contexts.values()]
     if getattr(queue, "_is_writer", False):
-        steps += [functools.partial(os.unlink, path) for path in _socket_files(queue) if os.path.exists(path)]
+        steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
     steps += [functools.partial(_give_back_memory, holder) for holder in _holders(queue)]
     _each(steps)
     if getattr(queue, "_is_writer", False):
@@ -88,7 +88,7 @@ def remove_names(queue: Any) -> None:
     steps: list[Callable[[], object]] = [
         functools.partial(_unlink_memory, holder.shared_memory.name) for holder in _holders(queue)
     ]
-    steps += [functools.partial(os.unlink, path) for path in _socket_files(queue) if os.path.exists(path)]
+    steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
     _each(steps)
 
 
@@ -119,9 +119,8 @@ def _destroy(context: Any) -> None:
 
 
 def _remove(addresses: list[str]) -> None:
-    for path in (one.removeprefix("ipc://") for one in addresses):
-        if os.path.exists(path):
-            os.unlink(path)
+    for path in filter(None, map(file_of, addresses)):
+        remove_file(path)
 
 
 def _tell_the_guardian(tell: Callable[[lifeline.Kind, str], None], queue: Any) -> None:
@@ -145,7 +144,7 @@ def _socket_files(queue: Any) -> list[str]:
     """The files of the sockets of a queue's writer: libzmq leaves them where they are."""
     handle = getattr(queue, "handle", None)
     addresses = [getattr(handle, name, None) for name in ("local_subscribe_addr", "local_notify_addr")]
-    return [one.removeprefix("ipc://") for one in addresses if one and one.startswith("ipc:///")]
+    return [path for path in map(file_of, filter(None, addresses)) if path]
 
 
 def _sockets(queue: Any) -> list[Any]:
