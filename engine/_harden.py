@@ -146,15 +146,19 @@ def original(place: str) -> Any:
 def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.config.scheduler import SchedulerConfig
     from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
+    from vllm.entrypoints.llm import LLM
     from vllm.v1.engine import utils as launching
+    from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.engine.core import EngineCore, EngineCoreProc
-    from vllm.v1.engine.core_client import BackgroundResources
+    from vllm.v1.engine.core_client import AsyncMPClient, BackgroundResources, MPClient, SyncMPClient
+    from vllm.v1.engine.llm_engine import LLMEngine
     from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     from engine._core import hardened_init, recording_get_scheduler_cls
+    from engine._entry_points import hardened_engine_init, hardened_llm_init
     from engine._executors import hardened_init_executor
-    from engine.background._client import hardened_cleanup
+    from engine.background import _client
     from engine.background._launcher import (
         hardened_manager_init,
         hardened_socket,
@@ -186,6 +190,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             ),
         ),
         _replaced(MultiprocExecutor, "shutdown", _multiproc.hardened_shutdown),
+        _replaced(MultiprocExecutor, "collective_rpc", _multiproc.hardened_rpc),
         _replaced(MessageQueue, "__init__", lambda upstream: hardened_queue_init(upstream, options)),
         _replaced(WorkerProc, "__init__", lambda upstream: hardened_worker_init(upstream, options)),
         _replaced(WorkerProc, "shutdown", hardened_worker_shutdown),
@@ -198,9 +203,21 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             "__init__",
             lambda upstream: hardened_manager_init(upstream, options),
         ),
-        _replaced(BackgroundResources, "__call__", hardened_cleanup),
+        *(
+            _replaced(kind, "__init__", lambda upstream: _client.hardened_client_init(upstream, options))
+            for kind in (MPClient, SyncMPClient, AsyncMPClient)
+        ),
+        _replaced(MPClient, "shutdown", _client.hardened_client_shutdown),
+        _replaced(MPClient, "ensure_alive", _client.hardened_ensure_alive),
+        _replaced(MPClient, "_format_exception", _client.hardened_format),
+        _replaced(BackgroundResources, "__call__", _client.hardened_cleanup),
         _replaced(launching, "wait_for_engine_startup", hardened_wait),
         _replaced(launching, "zmq_socket_ctx", hardened_socket),
+        _replaced(LLM, "__init__", lambda upstream: hardened_llm_init(upstream, options)),
+        *(
+            _replaced(kind, "__init__", lambda upstream: hardened_engine_init(upstream, options))
+            for kind in (LLMEngine, AsyncLLM)
+        ),
     ]
 
 

@@ -30,7 +30,8 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm.config.scheduler import SchedulerConfig
         from vllm.distributed import parallel_state
         from vllm.distributed.device_communicators import shm_broadcast
-        from vllm.v1.engine import core, core_client, utils
+        from vllm.entrypoints import llm
+        from vllm.v1.engine import async_llm, core, core_client, llm_engine, utils
         from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -40,7 +41,8 @@ def missing_from_vllm() -> tuple[str, ...]:
     missing = _missing_from_constructor(core) + _missing_from(multiproc_executor, _WORKERS)
     missing += _missing_from(core, _PROCESS) + _missing_from(utils, _LAUNCHER)
     missing += _missing_from(shm_broadcast, _QUEUES)
-    missing += _missing_from(core_client, _CLIENT)
+    missing += _missing_from(core_client, _CLIENT) + _missing_from(llm, _LLM)
+    missing += _missing_from(llm_engine, _LLM_ENGINE) + _missing_from(async_llm, _ASYNC_LLM)
     for holder, names in (
         (core.EngineCore, ("shutdown",)),
         (SchedulerConfig, ("get_scheduler_cls",)),
@@ -78,9 +80,13 @@ _WORKERS = (
     ),
     ("MultiprocExecutor.start_worker_monitor", ("Thread",)),
     ("MultiprocExecutor.shutdown", ("rpc_broadcast_mq",)),
+    ("MultiprocExecutor.collective_rpc", ("is_failed",)),
     ("WorkerProc.__init__", ("worker", "_init_message_queues")),
     ("WorkerProc.make_worker_process", ("get_mp_context", "Pipe", "Process")),
-    ("WorkerProc.wait_for_ready", ("WorkerProc", "recv", "wait_for_response_handle_ready")),
+    (
+        "WorkerProc.wait_for_ready",
+        ("WorkerProc", "multiprocessing", "recv", "wait_for_response_handle_ready"),
+    ),
     ("WorkerProc.worker_main", ("WorkerProc",)),
     ("WorkerProc.shutdown", ("rpc_broadcast_mq", "worker_response_mq")),
 )
@@ -91,11 +97,25 @@ _PROCESS = (
 )
 _LAUNCHER = (
     ("CoreEngineProcManager.__init__", ("get_mp_context", "Process", "processes")),
-    ("wait_for_engine_startup", ()),
+    ("wait_for_engine_startup", ("zmq", "Poller", "poll")),
     ("launch_core_engines", ("zmq_socket_ctx", "wait_for_engine_startup")),
 )
-_CLIENT = (("BackgroundResources.__call__", ("input_socket", "output_socket", "shutdown_path")),)
-_QUEUES = (("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),)
+_CLIENT = (
+    ("BackgroundResources.__call__", ("input_socket", "output_socket", "shutdown_path")),
+    ("MPClient.__init__", ("zmq", "Socket", "shadow", "poll", "resources", "_finalizer")),
+    ("MPClient.shutdown", ("_finalizer", "resources")),
+    ("MPClient.ensure_alive", ("EngineDeadError",)),
+    ("MPClient._format_exception", ("EngineDeadError",)),
+    ("SyncMPClient.__init__", ()),
+    ("AsyncMPClient.__init__", ()),
+)
+_QUEUES = (
+    ("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),
+    ("MessageQueue.wait_until_ready", ("local_socket", "remote_socket", "recv")),
+)
+_LLM = (("LLM.__init__", ("LLMEngine", "from_engine_args")),)
+_LLM_ENGINE = (("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),)
+_ASYNC_LLM = (("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),)
 
 
 def _missing_from(module: Any, places: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:

@@ -18,7 +18,10 @@ _LIMIT = 20_000
 FAILED = "FAILED"
 """The status with which a process says why it is not ready; a worker of vLLM's own says READY, or nothing."""
 
-_told: ContextVar[tuple[Any, str] | None] = ContextVar("_told", default=None)
+WORKER = "WORKER"
+"""The status with which an engine says which process one of its workers is, and whether that is ready."""
+
+_told: ContextVar[list[tuple[Any, str]] | None] = ContextVar("_told", default=None)
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Cause:
     @classmethod
     def of(cls, error: BaseException, role: str, pid: int) -> Cause:
         """The cause as `error` tells it, in the process `pid` that raised it."""
-        if isinstance(error, StartupError):
+        if isinstance(error, StartupError | ExecutorError):
             return error.cause
         if isinstance(error, SystemExit):
             # As a shell tells it: what a signal has asked to end exits with 128 and its number.
@@ -57,19 +60,28 @@ class Cause:
         return cls(role, pid, f"{module}{kind.__qualname__}", said, text, time.monotonic())
 
     @classmethod
-    def of_end(cls, role: str, pid: int, exit_code: int | None) -> Cause:
+    def of_end(cls, role: str, pid: int, exit_code: int | None, *, early: bool = True) -> Cause:
         """The cause where a process ended and told nothing.
 
         Args:
             exit_code: as of `multiprocessing.Process.exitcode`: negative for a signal, None if not known.
+            early: whether it had not been ready.
         """
+        when = " before it was ready" if early else ""
         if exit_code is None:
-            said = "closed its pipe before it was ready"
+            said = f"closed its pipe{when}"
         elif exit_code < 0:
-            said = f"was ended by {_signal_name(-exit_code)} before it was ready"
+            said = f"was ended by {_signal_name(-exit_code)}{when}"
         else:
-            said = f"exited with status {exit_code} before it was ready"
+            said = f"exited with status {exit_code}{when}"
         return cls(role, pid, "", said, at=time.monotonic())
+
+    @classmethod
+    def of_delay(cls, role: str, pid: int, waited: float) -> Cause:
+        """The cause where a process was not ready after `waited` seconds."""
+        how = "is stopped, and " if is_stopped(pid) else ""
+        limit = f"{waited:g} s (VLLM_ENGINE_READY_TIMEOUT_S)"
+        return cls(role, pid, "", f"{how}was not ready within {limit}", at=time.monotonic())
 
     def as_data(self) -> dict[str, Any]:
         """The fields, of plain types."""
@@ -110,19 +122,51 @@ def _startup_error(data: dict[str, Any]) -> StartupError:
     return StartupError(Cause(**data))
 
 
+class ExecutorError(RuntimeError):
+    """An executor whose worker has died, for whatever reason, was asked for something.
+
+    Attributes:
+        cause: how the worker ended.
+    """
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(f"Executor failed: {cause}")
+        self.cause = cause
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_executor_error, (self.cause.as_data(),))
+
+
+def _executor_error(data: dict[str, Any]) -> ExecutorError:
+    return ExecutorError(Cause(**data))
+
+
 def telling(pipe: Any, role: str) -> None:
     """From here on, what `tell_of` is given in this context goes into `pipe`, as `role`."""
-    _told.set((pipe, role))
+    _told.set([(pipe, role)])
 
 
 def tell_of(error: BaseException) -> None:
-    """Tell whoever started this process why it does not start; nothing where nobody is to be told."""
+    """Tell whoever started this process why it fails, once; nothing where nobody is to be told.
+
+    What comes after that follows from it.
+    """
     told = _told.get()
-    if told is not None:
-        pipe, role = told
-        # The parent may have gone; then nobody wants to know.
-        with contextlib.suppress(OSError, ValueError):
-            pipe.send({"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})
+    while told:
+        pipe, role = told.pop()
+        _send(pipe, {"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})
+
+
+def tell_of_worker(role: str, pid: int, *, ready: bool) -> None:
+    """Tell whoever started this process of a worker that it has started, and of one that is ready."""
+    for pipe, _ in _told.get() or ():
+        _send(pipe, {"status": WORKER, "role": role, "pid": pid, "ready": ready})
+
+
+def _send(pipe: Any, message: dict[str, Any]) -> None:
+    # The parent may have gone; then nobody wants to know.
+    with contextlib.suppress(OSError, ValueError):
+        pipe.send(message)
 
 
 def cause_in(message: Any) -> Cause | None:
@@ -135,6 +179,15 @@ def cause_in(message: Any) -> Cause | None:
 def _cut(text: str, limit: int) -> str:
     """Without its middle, if it is too long: the cause stands at the end."""
     return text if len(text) <= limit else f"{text[: limit // 2]}\n...\n{text[-limit // 2 :]}"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether that process stands still, by SIGSTOP or a debugger."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    return False
 
 
 def _signal_name(number: int) -> str:

@@ -1,15 +1,94 @@
-"""The client of an engine process: what it gives back when its start fails, and at its shutdown."""
+"""The client of an engine process: what it gives back when its start fails and at its end, and whom it tells.
+
+Upstream's waits for an answer of an engine that is dead; and of one that has died it says "see stack trace
+(above) for the root cause", which is in another process's log.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
+from engine._rebound import globals_of, rebound
 from engine._signals import held
 from engine._socket_files import file_of, remove_file
+from engine._standin import Standin
+from engine._startup import Cause, StartupError
+from engine._transaction import OwnershipTransaction, transactional
 from engine.background._launcher import FILES
+from engine.background._told import told_to
+
+
+def hardened_client_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """The constructor of a client as a transaction: one that fails after the engine is up ends the engine.
+
+    Args:
+        upstream: vLLM's own: ``MPClient``'s, or that of a class below it.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional("client", **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        transaction.own("engine", self, release=_shut_down)
+        names = globals_of(upstream)
+        call = upstream
+        if upstream.__qualname__ == "MPClient.__init__":
+            call = rebound(upstream, zmq=_watching(names["zmq"], self))
+        call(self, *args, **kwargs)
+
+    return __init__
+
+
+def hardened_client_shutdown(upstream: Callable[..., None]) -> Callable[..., None]:
+    """``MPClient.shutdown``, after which nobody waits for an answer any more.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def shutdown(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            upstream(self, *args, **kwargs)
+        finally:
+            results = vars(self).get("utility_results", {})
+            for future in list(results.values()):
+                _fail(future, _dead(self))
+
+    return shutdown
+
+
+def hardened_ensure_alive(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``MPClient.ensure_alive``, whose error says of a dead engine how it died.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def ensure_alive(self: Any) -> None:
+        try:
+            upstream(self)
+        except Exception as error:
+            _noted(error, self)
+            raise
+
+    return ensure_alive
+
+
+def hardened_format(upstream: Callable[[Any, Exception], Exception]) -> Callable[[Any, Exception], Exception]:
+    """``MPClient._format_exception``; as of `hardened_ensure_alive`."""
+
+    @functools.wraps(upstream)
+    def _format_exception(self: Any, e: Exception) -> Exception:
+        formatted = upstream(self, e)
+        return _noted(formatted, self) if formatted is not e else e
+
+    return _format_exception
 
 
 def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -24,7 +103,10 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
         files = {path for path in map(_bound_to, (self.input_socket, self.output_socket)) if path}
         # That of a client with a thread is that thread's socket by now.
         files.update(getattr(self.engine_manager, "__dict__", {}).get(FILES, ()))
+        told = told_to(self.engine_manager)
         with held(), contextlib.ExitStack() as steps:
+            if told is not None:
+                steps.callback(told.close)
             for path in files:
                 steps.callback(remove_file, path)
             # Without a thread or a task yet that reads: the start has failed.
@@ -33,6 +115,83 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             steps.callback(upstream, self)
 
     return __call__
+
+
+def _watching(zmq: Any, client: Any) -> Standin:
+    """Stands for the module where a client waits for the first message of each engine."""
+
+    def shadow(socket: Any) -> Any:
+        real = zmq.Socket.shadow(socket)
+        return Standin(real, poll=functools.partial(_poll, zmq, real, client))
+
+    return Standin(zmq, Socket=Standin(zmq.Socket, shadow=shadow))
+
+
+def _poll(zmq: Any, socket: Any, client: Any, timeout: float) -> int:
+    """Upstream's waits out the time for an engine that has died meanwhile.
+
+    Raises:
+        StartupError: with the engine that died, or is late.
+    """
+    manager = client.resources.engine_manager
+    told = told_to(manager)
+    if told is None:
+        return socket.poll(timeout=timeout)  # type: ignore[no-any-return]
+    poller = zmq.Poller()
+    poller.register(socket, zmq.POLLIN)
+    for sentinel in manager.sentinels():
+        poller.register(sentinel, zmq.POLLIN)
+    events = dict(poller.poll(min(timeout, told.left() * 1000)))
+    if socket in events:
+        return int(events[socket])
+    raise StartupError((told.first_cause() if events else None) or told.delay())
+
+
+def _shut_down(client: Any) -> None:
+    """As its own `shutdown`, if it has got so far that there is something to shut down."""
+    finalizer = vars(client).get("_finalizer")
+    if finalizer is not None and finalizer.alive:
+        client.shutdown()
+
+
+def _cause(client: Any) -> Cause | None:
+    """Why the engine is dead, if it died by itself."""
+    manager = client.resources.engine_manager
+    told = told_to(manager)
+    if told is None:
+        return None
+    failed = getattr(manager, "failed_proc_name", None)
+    return told.first_cause(failed) if failed else None
+
+
+def _noted(error: Exception, client: Any) -> Exception:
+    """That error, with a note of what killed the engine; upstream's ``from None`` would drop a cause."""
+    cause = _cause(client)
+    if cause is not None and not getattr(error, "__notes__", ()):
+        error.add_note(f"The engine has ended: {cause}")
+    return error
+
+
+def _dead(client: Any) -> Exception:
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    return _noted(EngineDeadError(), client)
+
+
+def _fail(future: Any, error: Exception) -> None:
+    """Have `future` fail, unless it is done."""
+
+    def fail() -> None:
+        if not future.done():
+            future.set_exception(error)
+
+    if not isinstance(future, asyncio.Future):
+        # Its engine may answer at the same moment.
+        with contextlib.suppress(Exception):
+            fail()
+        return
+    with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits
+        future.get_loop().call_soon_threadsafe(fail)
 
 
 def _bound_to(socket: Any) -> str:

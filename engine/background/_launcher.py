@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine._processes import stop_processes
-from engine._rebound import rebound
+from engine._rebound import globals_of, rebound
 from engine._socket_files import file_of, own_file, remove_file
-from engine._startup import Cause, StartupError, cause_in
+from engine._standin import Standin
+from engine._startup import StartupError
 from engine._transaction import OwnershipTransaction, transactional
-from engine.background._process import PIPE
+from engine.background._told import Told, hear_from, told_to
 from engine.multiproc._context import close_process
-
-_PIPES = "_startup_pipes"
+from engine.multiproc._waiting import ready_timeout
 
 FILES = "_files_of_the_clients_sockets"
 """Where a manager of engine processes has what its client is to remove at its end."""
@@ -36,19 +36,21 @@ def hardened_manager_init(upstream: Callable[..., None], options: dict[str, Any]
     @transactional("CoreEngineProcManager", **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
-        pipes = _Pipes()
-        transaction.own("pipes", pipes, release="close")
+        told = Told(ready_timeout())
+        transaction.own("pipes", told, release="close")
         transaction.own("engine processes", self, release=_end)
-        context = upstream.__globals__["get_mp_context"]
-        rebound(upstream, get_mp_context=lambda: _Context(context(), pipes))(self, *args, **kwargs)
-        pipes.started()
-        vars(self)[_PIPES] = pipes
+        context = globals_of(upstream)["get_mp_context"]
+        rebound(upstream, get_mp_context=lambda: _Context(context(), told))(self, *args, **kwargs)
+        told.started()
+        hear_from(self, told)
 
     return __init__
 
 
 def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
     """``wait_for_engine_startup``, which raises the first real cause where an engine has told it.
+
+    And not later than ``VLLM_ENGINE_READY_TIMEOUT_S``, which upstream's lets pass by.
 
     Args:
         upstream: vLLM's own.
@@ -58,21 +60,21 @@ def hardened_wait(upstream: Callable[..., Any]) -> Callable[..., Any]:
     def wait_for_engine_startup(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
         manager = _manager_in(given)
-        if manager is not None:
-            vars(manager)[FILES] = files = _client_files(given)
-            for path in files:
-                own_file(path)
+        told = told_to(manager)
+        if told is None:
+            return upstream(*args, **kwargs)
+        vars(manager)[FILES] = files = _client_files(given)
+        for path in files:
+            own_file(path)
         try:
-            result = upstream(*args, **kwargs)
+            return rebound(upstream, zmq=_bounded(globals_of(upstream)["zmq"], told))(*args, **kwargs)
+        except StartupError:
+            raise
         except RuntimeError:
-            cause = _first_cause(manager) if manager is not None else None
+            cause = told.first_cause()
             if cause is None:
                 raise
             raise StartupError(cause) from None
-        if manager is not None:
-            # What goes wrong from here on is told by other means.
-            vars(manager)[_PIPES].close()
-        return result
 
     return wait_for_engine_startup
 
@@ -112,44 +114,33 @@ def hardened_socket(upstream: Callable[..., Any]) -> Callable[..., Any]:
     return zmq_socket_ctx
 
 
-class _Pipes:
-    """One for each engine, on which it tells what went wrong."""
+def _bounded(zmq: Any, told: Told) -> Standin:
+    """Stands for the module where the engines are waited for."""
 
-    def __init__(self) -> None:
-        self.readers: list[tuple[Any, Any]] = []
-        self._writers: list[Any] = []
+    class Poller(zmq.Poller):  # type: ignore[misc]
+        """One that does not wait longer than the engines may take."""
 
-    def attach(self, context: Any, process: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
-        """A process that has a pipe among its arguments."""
-        reader, writer = context.Pipe(duplex=False)
-        self._writers.append(writer)
-        made = process(**{**kwargs, "kwargs": {**kwargs["kwargs"], PIPE: writer}})
-        self.readers.append((made, reader))
-        return made
+        def poll(self, timeout: float | None = None) -> Any:
+            left = told.left() * 1000
+            events = super().poll(left if timeout is None else min(timeout, left))
+            if not events and not told.left():
+                raise StartupError(told.delay())
+            return events
 
-    def started(self) -> None:
-        """The processes have their ends: this one's copies are closed."""
-        while self._writers:
-            self._writers.pop().close()
-
-    def close(self) -> None:
-        """Close all."""
-        self.started()
-        while self.readers:
-            self.readers.pop()[1].close()
+    return Standin(zmq, Poller=Poller)
 
 
 class _Context:
     """Stands for a context of multiprocessing where the engines are made."""
 
-    def __init__(self, context: Any, pipes: _Pipes) -> None:
+    def __init__(self, context: Any, told: Told) -> None:
         self._context = context
-        self._pipes = pipes
+        self._told = told
 
     def Process(self, *args: Any, **kwargs: Any) -> Any:
         if args or "kwargs" not in kwargs:
             return self._context.Process(*args, **kwargs)
-        return self._pipes.attach(self._context, self._context.Process, kwargs)
+        return self._told.attach(self._context, self._context.Process, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -159,7 +150,7 @@ def _manager_in(arguments: list[Any]) -> Any:
     """The manager of engine processes; versions pass it by itself, or in what they launch."""
     for one in arguments:
         for candidate in (one, getattr(one, "engine_manager", None)):
-            if _PIPES in getattr(candidate, "__dict__", {}):
+            if told_to(candidate) is not None:
                 return candidate
     return None
 
@@ -173,26 +164,6 @@ def _client_files(arguments: list[Any]) -> list[str]:
             if path := file_of(address):
                 files.append(path)
     return files
-
-
-def _first_cause(manager: Any) -> Cause | None:
-    causes = list(_causes(vars(manager)[_PIPES]))
-    return min(causes, key=lambda cause: cause.at) if causes else None
-
-
-def _causes(pipes: _Pipes) -> Iterator[Cause]:
-    for number, (process, reader) in enumerate(pipes.readers):
-        cause = None
-        try:
-            if not reader.closed and reader.poll(0):
-                cause = cause_in(reader.recv())
-        except (EOFError, OSError):
-            pass
-        if cause is None and process.exitcode is not None:
-            role = "engine" if len(pipes.readers) == 1 else f"engine[{number}]"
-            cause = Cause.of_end(role, process.pid, process.exitcode)
-        if cause is not None:
-            yield cause
 
 
 def _end(manager: Any) -> None:

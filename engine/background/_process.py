@@ -13,9 +13,10 @@ from types import FrameType
 from typing import Any
 
 from engine._core import CONSTRUCTED
-from engine._rebound import rebound
-from engine._startup import tell_of, telling
+from engine._rebound import globals_of, rebound
+from engine._startup import ExecutorError, tell_of, telling
 from engine._transaction import OwnershipTransaction, transactional
+from engine.multiproc._executor import failure_of
 
 PIPE = "startup_pipe"
 """The argument by which a launcher passes the pipe for what goes wrong."""
@@ -35,18 +36,22 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
     if pipe is not None:
         telling(pipe, "engine" if kwargs.get("dp_rank", 0) == 0 else f"engine[{kwargs['dp_rank']}]")
     upstream = original("vllm.v1.engine.core:EngineCoreProc.run_engine_core")
-    start = _Start(pipe)
-    names = upstream.__globals__
+    start = _Start()
+    names = globals_of(upstream)
     kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
-    rebound(upstream, signal=_Signals(start), **kinds)(*args, **kwargs)
+    try:
+        rebound(upstream, signal=_Signals(start), **kinds)(*args, **kwargs)
+    except BaseException as error:
+        start.tell(error)
+        raise
 
 
 class _Start:
     """How far the engine's start has come, as its signal handlers have to know."""
 
-    def __init__(self, pipe: Any) -> None:
-        self.pipe = pipe
-        self.constructing = True
+    def __init__(self) -> None:
+        self.engine: Any = None
+        """Once it is constructed."""
         self.asked = 0
 
     def of(self, kind: Any) -> Callable[..., Any]:
@@ -54,9 +59,7 @@ class _Start:
 
         def construct(*args: Any, **kwargs: Any) -> Any:
             made = kind(*args, **kwargs)
-            self.constructing = False
-            if self.pipe is not None:
-                self.pipe.close()
+            self.engine = made
             if self.asked:
                 # What the handler raised was lost, in a finalizer say.
                 made.shutdown()
@@ -69,7 +72,7 @@ class _Start:
         """Upstream's handler once the engine is constructed; that notes it was asked, and goes on."""
 
         def handle(number: int, frame: FrameType | None) -> None:
-            if not self.constructing:
+            if self.engine is not None:
                 upstream(number, frame)
             elif not self.asked:
                 # A second one neither cuts the clean-up short nor begins it again.
@@ -77,6 +80,15 @@ class _Start:
                 raise SystemExit(128 + number)
 
         return handle
+
+    def tell(self, error: BaseException) -> None:
+        """Tell the launcher, or the client that it has become, why this process ends."""
+        if self.engine is None:
+            tell_of(error)
+        elif not isinstance(error, SystemExit):
+            # Upstream's own words are "Executor failed.".
+            cause = failure_of(self.engine.model_executor)
+            tell_of(error if cause is None else ExecutorError(cause))
 
 
 class _Signals:
@@ -106,6 +118,10 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
         transaction.own("engine core", self, release=_shut_down)
         try:
             upstream(self, *args, **kwargs)
+            cause = failure_of(self.model_executor)
+            if cause is not None:
+                # Nothing has asked the executor for anything since.
+                raise ExecutorError(cause)
         except BaseException as error:
             # Before anything is given back, which takes time in which the launcher would wait.
             tell_of(error)

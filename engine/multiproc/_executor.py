@@ -17,8 +17,9 @@ from typing import Any
 
 from engine import lifeline
 from engine._process_state import ProcessState
-from engine._rebound import rebound
+from engine._rebound import globals_of, rebound
 from engine._signals import held
+from engine._startup import Cause, ExecutorError
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording
 from engine.multiproc._handles import Workers
@@ -38,6 +39,8 @@ class _SetUp:
         # Of the same thread again: by a handler, or by the monitor, which shuts down when a worker has died.
         self.lock = threading.RLock()
         self.begun = False
+        self.failure: Cause | None = None
+        """Which worker has died, once that is known."""
 
     def give_back(self, shutdown: Callable[[], None]) -> None:
         """Once: upstream's shutdown, then what that leaves."""
@@ -74,7 +77,7 @@ def hardened_init_executor(
     @transactional("MultiprocExecutor", **options)
     @functools.wraps(upstream)
     def _init_executor(self: Any, transaction: OwnershipTransaction) -> None:
-        names = upstream.__globals__
+        names = globals_of(upstream)
         workers = Workers(names["WorkerProc"], options["grace"], options)
         set_up = _SetUp(workers)
         transaction.own("process state", ProcessState(VARIABLES), release="restore")
@@ -93,6 +96,7 @@ def hardened_init_executor(
         def queue(*args: Any, **kwargs: Any) -> Any:
             # No interrupt comes between the return and the record, as in `OwnershipTransaction.acquire`.
             set_up.queues.extend(starmap(functools.partial(names["MessageQueue"], **kwargs), (args,)))
+            workers.watch(set_up.queues[-1])
             return set_up.queues[-1]
 
         if getattr(type(self), "start_worker_monitor", None) is monitor:
@@ -107,6 +111,7 @@ def hardened_init_executor(
                 get_file_store_init_method=rendezvous_file,
             )(self)
         finally:
+            workers.unwatch()
             for name in ("start_worker_monitor", "_ensure_worker_termination"):
                 vars(self).pop(name, None)
         vars(self)[_SET_UP] = set_up
@@ -129,10 +134,40 @@ def hardened_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             return
         # A second Ctrl-C neither cuts it short nor begins it again.
         with set_up.lock, held():
+            # Before the others are ended, too.
+            set_up.failure = failure_of(self)
             set_up.give_back(functools.partial(upstream, self))
             _detach(self)
 
     return shutdown
+
+
+def hardened_rpc(upstream: Callable[..., Any]) -> Callable[..., Any]:
+    """``MultiprocExecutor.collective_rpc``, which says of a failed executor which worker died, and how.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def collective_rpc(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return upstream(self, *args, **kwargs)
+        except Exception as error:
+            cause = failure_of(self)
+            if cause is None:
+                raise
+            raise ExecutorError(cause) from error
+
+    return collective_rpc
+
+
+def failure_of(executor: Any) -> Cause | None:
+    """Which worker of a multi-process executor has died by itself, and how; None if none has."""
+    set_up: _SetUp | None = getattr(executor, "__dict__", {}).get(_SET_UP)
+    if set_up is None or not getattr(executor, "is_failed", False):
+        return None
+    return set_up.failure or set_up.workers.waiting.first_end(early=False)
 
 
 def _detach(executor: Any) -> None:

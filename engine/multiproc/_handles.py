@@ -10,12 +10,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine._processes import stop_processes
-from engine._rebound import rebound
+from engine._rebound import globals_of, rebound
 from engine._standin import Standin
-from engine._startup import Cause, StartupError, cause_in
+from engine._startup import Cause, StartupError, cause_in, tell_of_worker
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording, close_process
 from engine.multiproc._queues import give_back_queue, remove_names
+from engine.multiproc._waiting import Waiting
 from engine.multiproc._worker import role_of
 
 
@@ -36,6 +37,9 @@ class Workers:
         self._ready: list[Any] = []
         self._queues: list[Any] = []
         self._monitors: list[Any] = []
+        self._watched: list[Any] = []
+        self.waiting = Waiting(lambda: self._started, role_of)
+        """For those that have been started."""
 
     # ---- what the executor's construction calls ----
 
@@ -58,6 +62,7 @@ class Workers:
         pipe.worker = handle
         # The same object, so that its descriptor never has two owners or none.
         pipe.__class__ = _ReadyPipe
+        tell_of_worker(role_of(handle.rank), handle.proc.pid, ready=False)
         return handle
 
     def _wait_for_ready(self, unready: list[Any]) -> Any:
@@ -67,18 +72,35 @@ class Workers:
             ready = self._ready[-1]
             # Upstream's shutdown drops them.
             queues = (ready.worker_response_mq, *ready.peer_worker_response_mqs)
-            self._queues.extend(one for one in queues if one is not None)
+            for one in queues:
+                if one is not None:
+                    self._queues.append(one)
+                    self.watch(one)
+            tell_of_worker(role_of(ready.rank), ready.proc.pid, ready=True)
             return ready
 
         standin = Standin(self._kind, wait_for_response_handle_ready=receive)
         try:
-            return rebound(self._kind.wait_for_ready, WorkerProc=standin)(unready)
+            waited = rebound(
+                self._kind.wait_for_ready, WorkerProc=standin, multiprocessing=self.waiting.multiprocessing()
+            )
+            return waited(unready)
         except StartupError as error:
             # Several may have been heard at once: a worker fails because another has.
             first = min([error.cause, *_causes(unready)], key=lambda cause: cause.at)
             if first is error.cause:
                 raise
             raise StartupError(first) from None
+
+    def watch(self, queue: Any) -> None:
+        """Until `unwatch`, a wait for the other end of `queue` is ended by a worker that dies."""
+        queue.wait_until_ready = functools.partial(self.waiting.until_ready, queue)
+        self._watched.append(queue)
+
+    def unwatch(self) -> None:
+        """The executor is constructed, or is not going to be."""
+        while self._watched:
+            vars(self._watched.pop()).pop("wait_until_ready", None)
 
     # ---- how it is given back ----
 
@@ -123,7 +145,7 @@ class Workers:
 def _start(kind: Any, transaction: OwnershipTransaction, /, **kwargs: Any) -> Any:
     """``WorkerProc.make_worker_process``, which leaves four ends of pipes where no process can be started."""
     upstream = kind.make_worker_process
-    making = Recording(upstream.__globals__["get_mp_context"](), transaction)
+    making = Recording(globals_of(upstream)["get_mp_context"](), transaction)
     return rebound(upstream, get_mp_context=lambda: making)(**kwargs)
 
 

@@ -15,7 +15,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from engine import lifeline
-from engine._rebound import rebound
+from engine._rebound import globals_of, rebound
 from engine._socket_files import file_of, remove_file
 from engine._transaction import OwnershipTransaction, transactional
 
@@ -33,7 +33,7 @@ def hardened_queue_init(upstream: Callable[..., None], options: dict[str, Any]) 
     @transactional("MessageQueue", **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
-        names = upstream.__globals__
+        names = globals_of(upstream)
         addresses: list[str] = []
 
         def context() -> Any:

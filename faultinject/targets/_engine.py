@@ -46,15 +46,22 @@ def prepare() -> Call:
     Raises:
         TargetError: the installed vLLM has a shape that the hardening does not know.
     """
+    put_hardening_on("engine:EngineCore")
+    return prepare_engine_core()
+
+
+def put_hardening_on(target: str) -> None:
+    """Harden this process's vLLM, for the target of that name.
+
+    Raises:
+        TargetError: the installed vLLM has a shape that the hardening does not know.
+    """
     from engine import harden
 
     done = harden(deadline=DEADLINE, grace=GRACE)
     if not done:
         missed = ", ".join(done.missed)
-        raise TargetError(
-            f"target 'engine:EngineCore': vLLM {done.version} lacks {missed}, and is left as it is"
-        )
-    return prepare_engine_core()
+        raise TargetError(f"target '{target}': vLLM {done.version} lacks {missed}, and is left as it is")
 
 
 def keep_what_needs_threads() -> tuple[str, ...]:

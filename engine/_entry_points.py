@@ -1,0 +1,108 @@
+"""What programs construct: `LLM`, `LLMEngine` and `AsyncLLM`, as transactions around the engine beneath.
+
+Upstream's have started an engine, and then do more that can fail: the caller never gets the object, and the
+engine lives until the traceback of that failure is collected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from engine._executors import give_back_groups, restore_process
+from engine._rebound import globals_of, rebound
+from engine._standin import Standin
+from engine._transaction import OwnershipTransaction, transactional
+
+
+def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """``LLM.__init__`` as a transaction.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional("LLM", **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        kind = globals_of(upstream)["LLMEngine"]
+        made = _recording(transaction, "engine", kind.from_engine_args, end_engine)
+        rebound(upstream, LLMEngine=Standin(kind, from_engine_args=made))(self, *args, **kwargs)
+
+    return __init__
+
+
+def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
+    """``LLMEngine.__init__`` and ``AsyncLLM.__init__`` as transactions.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+
+    @transactional(upstream.__qualname__.partition(".")[0], **options)
+    @functools.wraps(upstream)
+    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        transaction.own("output handler", self, release=_cancel_handler)
+        names = globals_of(upstream)
+        kind = names["EngineCoreClient"]
+        clients = {
+            name: _recording(transaction, "engine core", getattr(kind, name), end_client)
+            for name in ("make_client", "make_async_mp_client")
+        }
+        rebound(
+            upstream,
+            EngineCoreClient=Standin(kind, **clients),
+            renderer_from_config=_recording(
+                transaction, "renderer", names["renderer_from_config"], end_renderer
+            ),
+        )(self, *args, **kwargs)
+
+    return __init__
+
+
+def end_engine(engine: Any) -> None:
+    """End an `LLMEngine`, which has no method for it: the core, then the renderer."""
+    with contextlib.ExitStack() as steps:
+        steps.callback(end_renderer, getattr(engine, "renderer", None))
+        steps.callback(end_client, engine.engine_core)
+
+
+def end_client(client: Any) -> None:
+    """Shut a client of an engine core down; one in this process with all that its executor set up here."""
+    core = getattr(client, "engine_core", None)
+    executor = getattr(core, "model_executor", None)
+    with contextlib.ExitStack() as steps:
+        if executor is not None:
+            steps.callback(restore_process, executor)
+            steps.callback(give_back_groups, executor)
+        steps.callback(client.shutdown)
+
+
+def end_renderer(renderer: Any) -> None:
+    """End the threads of a renderer, in versions in which it has any."""
+    shutdown = getattr(renderer, "shutdown", None)
+    if callable(shutdown):
+        shutdown()
+
+
+def _cancel_handler(engine: Any) -> None:
+    """Cancel the task in which an `AsyncLLM` hands answers out, if it has begun."""
+    task = vars(engine).get("output_handler")
+    if task is not None:
+        with contextlib.suppress(RuntimeError):  # its loop is closed, and the task with it
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+
+def _recording(
+    transaction: OwnershipTransaction, name: str, make: Callable[..., Any], release: Callable[[Any], None]
+) -> Callable[..., Any]:
+    """Stands for what makes a resource: it is owned from the moment at which that returns."""
+
+    def making(*args: Any, **kwargs: Any) -> Any:
+        return transaction.acquire(name, make, *args, release=release, keywords=kwargs)
+
+    return making

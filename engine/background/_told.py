@@ -1,0 +1,121 @@
+"""What the engines tell whoever has started them: which workers they have, and why they failed."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from engine._startup import WORKER, Cause, cause_in, is_stopped
+from engine.background._process import PIPE
+
+_TOLD = "_told_by_engines"
+
+
+class Told:
+    """The pipes on which engines tell, one for each, and what has been heard on them.
+
+    Args:
+        limit: seconds in which they have to be ready.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._until = time.monotonic() + limit
+        self._readers: list[tuple[Any, Any]] = []
+        self._writers: list[Any] = []
+        self._causes: list[Cause] = []
+        self._unready: dict[str, int] = {}
+        """Role of each worker that has started and is not ready -> its pid."""
+        # Of the same thread again: a second interrupt may ask as well.
+        self._lock = threading.RLock()
+
+    def attach(self, context: Any, process: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+        """A process that has a pipe among its arguments."""
+        reader, writer = context.Pipe(duplex=False)
+        self._writers.append(writer)
+        made = process(**{**kwargs, "kwargs": {**kwargs["kwargs"], PIPE: writer}})
+        self._readers.append((made, reader))
+        return made
+
+    def started(self) -> None:
+        """The processes have their ends: this one's copies are closed."""
+        while self._writers:
+            self._writers.pop().close()
+
+    def close(self) -> None:
+        """Close all, after a last look."""
+        with self._lock:
+            self._hear()
+            self.started()
+            for _, reader in self._readers:
+                reader.close()
+
+    def left(self) -> float:
+        """Seconds that are left for them to be ready."""
+        return max(0.0, self._until - time.monotonic())
+
+    def first_cause(self, failed: str = "") -> Cause | None:
+        """The first that one has told; or how the first of those has ended that told nothing.
+
+        Args:
+            failed: name of the process that is known to have ended first; then others' ends follow from it.
+        """
+        with self._lock:
+            self._hear()
+            if self._causes:
+                return min(self._causes, key=lambda cause: cause.at)
+            for number, (process, _) in enumerate(self._readers):
+                status = _status(process)
+                if status is not None and failed in ("", process.name):
+                    return Cause.of_end(self._role(number), process.pid, status, early=not failed)
+        return None
+
+    def delay(self) -> Cause:
+        """Who is to blame when the time is over: one that is stopped; else a worker, else an engine."""
+        with self._lock:
+            self._hear()
+            processes = list(self._unready.items())
+            processes += [(self._role(number), one.pid) for number, (one, _) in enumerate(self._readers)]
+        role, pid = next((one for one in processes if is_stopped(one[1])), processes[0])
+        return Cause.of_delay(role, pid, self.limit)
+
+    def _role(self, number: int) -> str:
+        return "engine" if len(self._readers) == 1 else f"engine[{number}]"
+
+    def _hear(self) -> None:
+        for _, reader in self._readers:
+            with contextlib.suppress(EOFError, OSError):
+                while not reader.closed and reader.poll(0):
+                    self._note(reader.recv())
+
+    def _note(self, message: Any) -> None:
+        cause = cause_in(message)
+        if cause is not None:
+            self._causes.append(cause)
+        elif isinstance(message, dict) and message.get("status") == WORKER:
+            role, pid = str(message["role"]), int(message["pid"])
+            if message["ready"]:
+                self._unready.pop(role, None)
+            else:
+                self._unready[role] = pid
+
+
+def hear_from(manager: Any, told: Told) -> None:
+    """From now on `told_to` finds what the engines of that manager have told."""
+    vars(manager)[_TOLD] = told
+
+
+def told_to(manager: Any) -> Told | None:
+    """What the engines of a manager have told; None for one that is none, or is of another kind."""
+    found = getattr(manager, "__dict__", {}).get(_TOLD)
+    return found if isinstance(found, Told) else None
+
+
+def _status(process: Any) -> int | None:
+    try:
+        return process.exitcode  # type: ignore[no-any-return]
+    except ValueError:  # closed
+        return None
