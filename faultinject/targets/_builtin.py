@@ -19,15 +19,19 @@ _BUILT_IN: dict[str, str] = {
     "vllm:LLM-tp2": "faultinject.targets._vllm_trees:llm_tp2",
     "vllm:AsyncLLM": "faultinject.targets._vllm_trees:async_llm",
     "vllm:MultiprocExecutor": "faultinject.targets._vllm_trees:multiproc_executor",
+    "vllm:serve": "faultinject.targets._vllm_serve:target",
     "engine:LLM": "faultinject.targets._engine_trees:llm",
     "engine:LLM-tp2": "faultinject.targets._engine_trees:llm_tp2",
     "engine:AsyncLLM": "faultinject.targets._engine_trees:async_llm",
     "engine:MultiprocExecutor": "faultinject.targets._engine_trees:multiproc_executor",
+    "engine:serve": "faultinject.targets._engine_trees:serve",
 }
 """Name -> ``module:function`` that makes the target; imported only when it is asked for."""
 
 
-_TREES = frozenset(name for name, made_by in _BUILT_IN.items() if "_trees:" in made_by)
+_TREES = frozenset(
+    name for name, made_by in _BUILT_IN.items() if "_trees:" in made_by or "_serve:" in made_by
+)
 """Those that are trees of processes, whose fault points are milestones."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from faultinject.targets import _vllm_serve
 from faultinject.targets import _vllm_trees as upstream
 from faultinject.targets._engine import put_hardening_on
 from faultinject.targets._target import Call, Target
@@ -36,6 +37,11 @@ def async_llm() -> Target:
 def multiproc_executor() -> Target:
     """The executor alone, started by the caller, with two workers; errors as of `llm`."""
     return _hardened(upstream.multiproc_executor)
+
+
+def serve() -> Target:
+    """The HTTP server, with one engine process; errors as of `llm`."""
+    return _hardened(_vllm_serve.target)
 
 
 def _hardened(make: Callable[[], Target]) -> Target:

@@ -68,40 +68,41 @@ def async_llm() -> Target:
     """The asynchronous entry point, with one engine process; errors as of `llm`."""
 
     def prepare() -> Call:
-        _quiet()
+        quiet()
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
         return AsyncLLM.from_engine_args, (AsyncEngineArgs(**_arguments(1)),), {}
 
-    return _target("vllm:AsyncLLM", prepare, "shutdown", 1)
+    return tree("vllm:AsyncLLM", prepare, "shutdown", 1)
 
 
 def multiproc_executor() -> Target:
     """The executor alone, started by the caller, with two workers; errors as of `llm`."""
 
     def prepare() -> Call:
-        _quiet()
+        quiet()
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 
         config = EngineArgs(**_arguments(2), distributed_executor_backend="mp").create_engine_config()
         return MultiprocExecutor, (config,), {}
 
-    return _target("vllm:MultiprocExecutor", prepare, "shutdown", 2)
+    return tree("vllm:MultiprocExecutor", prepare, "shutdown", 2)
 
 
 def _llm(name: str, tensor_parallel: int) -> Target:
     def prepare() -> Call:
-        _quiet()
+        quiet()
         from vllm import LLM
 
         return LLM, (), _arguments(tensor_parallel)
 
-    return _target(name, prepare, "faultinject.targets._vllm_trees:give_back", tensor_parallel)
+    return tree(name, prepare, "faultinject.targets._vllm_trees:give_back", tensor_parallel)
 
 
-def _quiet() -> None:
+def quiet() -> None:
+    """Leave out warnings of vLLM's that every start makes."""
     # By category and module, so that repeating it leaves one entry.
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
 
@@ -121,7 +122,18 @@ def _arguments(tensor_parallel: int) -> dict[str, Any]:
     }
 
 
-def _target(name: str, prepare: Callable[[], Call], release: str, tensor_parallel: int) -> Target:
+def tree(
+    name: str,
+    prepare: Callable[[], Call],
+    release: str,
+    tensor_parallel: int,
+    milestones: tuple[Milestone, ...] = MILESTONES,
+) -> Target:
+    """A target that starts an engine process.
+
+    Raises:
+        TargetError: vLLM is not installed.
+    """
     if importlib.util.find_spec("vllm") is None:
         raise TargetError(
             f"target '{name}' needs vLLM, which is not installed here: "
@@ -142,7 +154,7 @@ def _target(name: str, prepare: Callable[[], Call], release: str, tensor_paralle
         ignore=IGNORE,
         warm_up=import_what_a_start_imports,
         roles=ROLES,
-        milestones=MILESTONES,
+        milestones=milestones,
     )
 
 

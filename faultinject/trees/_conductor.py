@@ -69,7 +69,7 @@ def _serve(control: socket.socket) -> InTheCaller | None:
         what = f"target {setup.spec.name} cannot be imported: {type(error).__name__}: {error}"
         send(control, Failed(what, traceback.format_exc()))
         return None
-    # What was imported here is not looked through, and so not copied, when a caller ends: seconds of each case.
+    # What was imported here is not looked through, and so not copied, when a caller ends: seconds a case.
     gc.collect()
     gc.freeze()
     with contextlib.suppress(OSError):
