@@ -16,6 +16,16 @@ def file_of(address: str) -> str:
     return address.removeprefix("ipc://") if address.startswith("ipc:///") else ""
 
 
+def expect_file(path: str) -> None:
+    """Have the file of a socket removed that is about to be bound, if this process dies from now on."""
+    try:
+        lifeline.expect_socket(path)
+    except FileExistsError:
+        pass  # It is bound already, and somebody's.
+    except (OSError, lifeline.LifelineError) as error:
+        _logger.warning("%s may stay where it is if this process is killed: %s", path, error)
+
+
 def own_file(path: str) -> None:
     """Have the file removed when this process dies, if it is there."""
     try:

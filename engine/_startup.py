@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,8 +22,6 @@ FAILED = "FAILED"
 
 WORKER = "WORKER"
 """The status with which an engine says which process one of its workers is, and whether that is ready."""
-
-_told: ContextVar[list[tuple[Any, str]] | None] = ContextVar("_told", default=None)
 
 
 @dataclass(frozen=True)
@@ -141,36 +141,58 @@ def _executor_error(data: dict[str, Any]) -> ExecutorError:
     return ExecutorError(Cause(**data))
 
 
-def telling(pipe: Any, role: str) -> None:
-    """From here on, what `tell_of` is given in this context goes into `pipe`, as `role`."""
-    _told.set([(pipe, role)])
+class Teller:
+    """Tells whoever started this process how its start goes.
 
-
-def tell_of(error: BaseException) -> None:
-    """Tell whoever started this process why it fails, once; nothing where nobody is to be told.
-
-    What comes after that follows from it.
+    Args:
+        pipe: on which that is told; with None, nobody is.
+        role: of this process.
+        worker_died: called, in some thread, with how a worker has died that had been ready.
     """
-    told = _told.get()
-    while told:
-        pipe, role = told.pop()
-        _send(pipe, {"status": FAILED, "cause": Cause.of(error, role, os.getpid()).as_data()})
+
+    def __init__(
+        self, pipe: Any = None, role: str = "", worker_died: Callable[[Cause], None] | None = None
+    ) -> None:
+        self._pipe = pipe
+        self._role = role
+        self._failed = threading.Lock()
+        self.worker_died = worker_died or _nothing
+
+    def failed(self, error: BaseException) -> None:
+        """Tell why this process fails, once: what comes after that follows from it."""
+        if self._failed.acquire(blocking=False):
+            self._send({"status": FAILED, "cause": Cause.of(error, self._role, os.getpid()).as_data()})
+
+    def worker(self, role: str, pid: int, *, ready: bool) -> None:
+        """Tell of a worker that it has started, or that it is ready."""
+        self._send({"status": WORKER, "role": role, "pid": pid, "ready": ready})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        # The parent may have gone; then nobody wants to know.
+        with contextlib.suppress(OSError, ValueError):
+            if self._pipe is not None:
+                self._pipe.send(message)
 
 
-def tell_of_worker(role: str, pid: int, *, ready: bool) -> None:
-    """Tell whoever started this process of a worker that it has started, and of one that is ready."""
-    for pipe, _ in _told.get() or ():
-        _send(pipe, {"status": WORKER, "role": role, "pid": pid, "ready": ready})
+def _nothing(cause: Cause) -> None:
+    """Nobody wants to know."""
 
 
-def _send(pipe: Any, message: dict[str, Any]) -> None:
-    # The parent may have gone; then nobody wants to know.
-    with contextlib.suppress(OSError, ValueError):
-        pipe.send(message)
+_teller: ContextVar[Teller] = ContextVar("_teller", default=Teller())  # noqa: B039 - it tells nobody
+
+
+def telling(teller: Teller) -> None:
+    """From here on, `teller` is the one of this context."""
+    _teller.set(teller)
+
+
+def teller() -> Teller:
+    """The one of this context; one that tells nobody, if nobody started this process as part of an engine."""
+    return _teller.get()
 
 
 def cause_in(message: Any) -> Cause | None:
-    """The cause that `tell_of` has sent, if `message` is one of its."""
+    """The cause that a `Teller` has sent, if `message` is one of its."""
     if not isinstance(message, dict) or message.get("status") != FAILED:
         return None
     return Cause.from_data(message.get("cause"))
@@ -179,6 +201,25 @@ def cause_in(message: Any) -> Cause | None:
 def _cut(text: str, limit: int) -> str:
     """Without its middle, if it is too long: the cause stands at the end."""
     return text if len(text) <= limit else f"{text[: limit // 2]}\n...\n{text[-limit // 2 :]}"
+
+
+def status_of(process: Any) -> int | None:
+    """The exit status of a `multiprocessing.Process` that has ended; None for one that lives, or was closed.
+
+    Its sentinel tells of the end a moment before the kernel has the status.
+    """
+    from multiprocessing import connection
+
+    try:
+        if process.exitcode is None and connection.wait([process.sentinel], 0):
+            process.join(_STATUS_COMES)
+        return process.exitcode  # type: ignore[no-any-return]
+    except ValueError:
+        return None
+
+
+_STATUS_COMES = 2.0
+"""Seconds in which a process that is on its way out has a status."""
 
 
 def is_stopped(pid: int) -> bool:

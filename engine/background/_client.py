@@ -14,7 +14,7 @@ from typing import Any
 
 from engine._rebound import globals_of, rebound
 from engine._signals import held
-from engine._socket_files import file_of, remove_file
+from engine._socket_files import expect_file, file_of, remove_file
 from engine._standin import Standin
 from engine._startup import Cause, StartupError
 from engine._transaction import OwnershipTransaction, transactional
@@ -37,7 +37,11 @@ def hardened_client_init(upstream: Callable[..., None], options: dict[str, Any])
         names = globals_of(upstream)
         call = upstream
         if upstream.__qualname__ == "MPClient.__init__":
-            call = rebound(upstream, zmq=_watching(names["zmq"], self))
+            call = rebound(
+                upstream,
+                zmq=_watching(names["zmq"], self),
+                make_zmq_socket=_expecting(names["make_zmq_socket"]),
+            )
         call(self, *args, **kwargs)
 
     return __init__
@@ -115,6 +119,17 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             steps.callback(upstream, self)
 
     return __call__
+
+
+def _expecting(make_zmq_socket: Callable[..., Any]) -> Callable[..., Any]:
+    """Stands for ``make_zmq_socket``: the file of a socket goes if this process dies, from the first on."""
+
+    def make(context: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+        if file := file_of(path):
+            expect_file(file)
+        return make_zmq_socket(context, path, *args, **kwargs)
+
+    return make
 
 
 def _watching(zmq: Any, client: Any) -> Standin:

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine._processes import stop_processes
 from engine._rebound import globals_of, rebound
-from engine._socket_files import file_of, own_file, remove_file
+from engine._socket_files import expect_file, file_of, own_file, remove_file
 from engine._standin import Standin
 from engine._startup import StartupError
 from engine._transaction import OwnershipTransaction, transactional
@@ -94,6 +94,8 @@ def hardened_socket(upstream: Callable[..., Any]) -> Callable[..., Any]:
     def zmq_socket_ctx(path: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
         pressed: KeyboardInterrupt | None = None
         file = file_of(path) if kwargs.get("bind") else ""
+        if file:
+            expect_file(file)
         try:
             with upstream(path, *args, **kwargs) as socket:
                 if file:

@@ -7,6 +7,7 @@ processes are spawned it is found by its name, so that the new process is harden
 from __future__ import annotations
 
 import functools
+import os
 import signal
 from collections.abc import Callable
 from types import FrameType
@@ -14,7 +15,7 @@ from typing import Any
 
 from engine._core import CONSTRUCTED
 from engine._rebound import globals_of, rebound
-from engine._startup import ExecutorError, tell_of, telling
+from engine._startup import Cause, ExecutorError, Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._executor import failure_of
 
@@ -33,10 +34,9 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
 
         EngineCoreProc.run_engine_core(*args, **kwargs)
         return
-    if pipe is not None:
-        telling(pipe, "engine" if kwargs.get("dp_rank", 0) == 0 else f"engine[{kwargs['dp_rank']}]")
     upstream = original("vllm.v1.engine.core:EngineCoreProc.run_engine_core")
-    start = _Start()
+    rank = kwargs.get("dp_rank", 0)
+    start = _Start(pipe, "engine" if rank == 0 else f"engine[{rank}]")
     names = globals_of(upstream)
     kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
     try:
@@ -49,9 +49,11 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
 class _Start:
     """How far the engine's start has come, as its signal handlers have to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, pipe: Any, role: str) -> None:
         self.engine: Any = None
         """Once it is constructed."""
+        self.teller = Teller(pipe, role, self.worker_died)
+        telling(self.teller)
         self.asked = 0
 
     def of(self, kind: Any) -> Callable[..., Any]:
@@ -84,11 +86,17 @@ class _Start:
     def tell(self, error: BaseException) -> None:
         """Tell the launcher, or the client that it has become, why this process ends."""
         if self.engine is None:
-            tell_of(error)
+            self.teller.failed(error)
         elif not isinstance(error, SystemExit):
             # Upstream's own words are "Executor failed.".
             cause = failure_of(self.engine.model_executor)
-            tell_of(error if cause is None else ExecutorError(cause))
+            self.teller.failed(error if cause is None else ExecutorError(cause))
+
+    def worker_died(self, cause: Cause) -> None:
+        """End a construction that goes on, as SIGTERM does: it may be long until it asks a worker again."""
+        if self.engine is None:
+            self.teller.failed(ExecutorError(cause))
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 class _Signals:
@@ -124,7 +132,7 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
                 raise ExecutorError(cause)
         except BaseException as error:
             # Before anything is given back, which takes time in which the launcher would wait.
-            tell_of(error)
+            teller().failed(error)
             raise
 
     return __init__

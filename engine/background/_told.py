@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from engine._startup import WORKER, Cause, cause_in, is_stopped
+from engine._startup import WORKER, Cause, cause_in, is_stopped, status_of
 from engine.background._process import PIPE
 
 _TOLD = "_told_by_engines"
@@ -68,7 +68,7 @@ class Told:
             if self._causes:
                 return min(self._causes, key=lambda cause: cause.at)
             for number, (process, _) in enumerate(self._readers):
-                status = _status(process)
+                status = status_of(process)
                 if status is not None and failed in ("", process.name):
                     return Cause.of_end(self._role(number), process.pid, status, early=not failed)
         return None
@@ -112,10 +112,3 @@ def told_to(manager: Any) -> Told | None:
     """What the engines of a manager have told; None for one that is none, or is of another kind."""
     found = getattr(manager, "__dict__", {}).get(_TOLD)
     return found if isinstance(found, Told) else None
-
-
-def _status(process: Any) -> int | None:
-    try:
-        return process.exitcode  # type: ignore[no-any-return]
-    except ValueError:  # closed
-        return None

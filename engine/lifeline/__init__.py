@@ -13,7 +13,7 @@ from engine.lifeline._arm import arm
 from engine.lifeline._children import child_environment, register_child, start
 from engine.lifeline._errors import LifelineError
 from engine.lifeline._multiprocessing import unwatch_multiprocessing, watch_multiprocessing
-from engine.lifeline._names import Kind, disown_name, own_name
+from engine.lifeline._names import Kind, disown_name, expect_socket, own_name
 
 __all__ = [
     "Kind",
@@ -21,6 +21,7 @@ __all__ = [
     "arm",
     "child_environment",
     "disown_name",
+    "expect_socket",
     "own_name",
     "register_child",
     "start",

@@ -34,6 +34,27 @@ def own_name(kind: Kind, name: str) -> None:
     link.ask("own", kind, path, seen.st_dev, seen.st_ino)
 
 
+def expect_socket(path: str) -> None:
+    """Have a socket removed that this process is about to bind, when it dies from now on.
+
+    For a path that nobody else can come by, such as one with a UUID: until `own_name` has told which file it
+    is, any socket of this user's that is there counts as the one. Otherwise as `own_name`.
+
+    Args:
+        path: of the socket.
+
+    Raises:
+        FileExistsError: there is something already.
+        LifelineError: there is no guardian and none starts, or it refuses.
+    """
+    path = _path("socket", path)
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} is there already: it is to be told of before it is made")
+    link = current_link()
+    link.known.names[path] = ("socket", 0, 0)
+    link.ask("own", "socket", path, 0, 0)
+
+
 def disown_name(kind: Kind, name: str) -> None:
     """Take back `own_name`: this process has removed it, or somebody else is to keep it.
 

@@ -135,7 +135,10 @@ def hardened_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
         # A second Ctrl-C neither cuts it short nor begins it again.
         with set_up.lock, held():
             # Before the others are ended, too.
-            set_up.failure = failure_of(self)
+            if set_up.failure is None:
+                set_up.failure = failure_of(self)
+                if set_up.failure is not None:
+                    set_up.workers.teller.worker_died(set_up.failure)
             set_up.give_back(functools.partial(upstream, self))
             _detach(self)
 

@@ -12,7 +12,7 @@ from typing import Any
 from engine._processes import stop_processes
 from engine._rebound import globals_of, rebound
 from engine._standin import Standin
-from engine._startup import Cause, StartupError, cause_in, tell_of_worker
+from engine._startup import Cause, StartupError, cause_in, teller
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording, close_process
 from engine.multiproc._queues import give_back_queue, remove_names
@@ -38,6 +38,8 @@ class Workers:
         self._queues: list[Any] = []
         self._monitors: list[Any] = []
         self._watched: list[Any] = []
+        self.teller = teller()
+        """Of the process that constructs; a thread has none of its own."""
         self.waiting = Waiting(lambda: self._started, role_of)
         """For those that have been started."""
 
@@ -62,7 +64,7 @@ class Workers:
         pipe.worker = handle
         # The same object, so that its descriptor never has two owners or none.
         pipe.__class__ = _ReadyPipe
-        tell_of_worker(role_of(handle.rank), handle.proc.pid, ready=False)
+        self.teller.worker(role_of(handle.rank), handle.proc.pid, ready=False)
         return handle
 
     def _wait_for_ready(self, unready: list[Any]) -> Any:
@@ -76,7 +78,7 @@ class Workers:
                 if one is not None:
                     self._queues.append(one)
                     self.watch(one)
-            tell_of_worker(role_of(ready.rank), ready.proc.pid, ready=True)
+            self.teller.worker(role_of(ready.rank), ready.proc.pid, ready=True)
             return ready
 
         standin = Standin(self._kind, wait_for_response_handle_ready=receive)

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine import lifeline
 from engine._rebound import globals_of, rebound
-from engine._socket_files import file_of, remove_file
+from engine._socket_files import expect_file, file_of, remove_file
 from engine._transaction import OwnershipTransaction, transactional
 
 _logger = logging.getLogger("engine")
@@ -40,19 +40,23 @@ def hardened_queue_init(upstream: Callable[..., None], options: dict[str, Any]) 
             return transaction.acquire("sockets", names["Context"], release=_destroy)
 
         def buffer(*a: Any, **k: Any) -> Any:
-            return transaction.acquire(
+            made = transaction.acquire(
                 "shared memory", names["ShmRingBuffer"], *a, release=_give_back_memory, keywords=k
             )
+            _tell_the_guardian(lifeline.own_name, [("shared_memory", made.shared_memory.name)])
+            return made
 
         def address() -> str:
             addresses.append(names["get_open_zmq_ipc_path"]())
+            if path := file_of(addresses[-1]):
+                expect_file(path)
             return addresses[-1]
 
         transaction.own("files of sockets", addresses, release=_remove)
         rebound(upstream, Context=context, ShmRingBuffer=buffer, get_open_zmq_ipc_path=address)(
             self, *args, **kwargs
         )
-        _tell_the_guardian(lifeline.own_name, self)
+        _tell_the_guardian(lifeline.own_name, _names(self))
 
     return __init__
 
@@ -76,7 +80,7 @@ def give_back_queue(queue: Any) -> None:
     steps += [functools.partial(_give_back_memory, holder) for holder in _holders(queue)]
     _each(steps)
     if getattr(queue, "_is_writer", False):
-        _tell_the_guardian(lifeline.disown_name, queue)
+        _tell_the_guardian(lifeline.disown_name, _names(queue))
 
 
 def remove_names(queue: Any) -> None:
@@ -123,11 +127,17 @@ def _remove(addresses: list[str]) -> None:
         remove_file(path)
 
 
-def _tell_the_guardian(tell: Callable[[lifeline.Kind, str], None], queue: Any) -> None:
+def _names(queue: Any) -> list[tuple[lifeline.Kind, str]]:
+    """What a queue's writer has made that has a name."""
     names: list[tuple[lifeline.Kind, str]] = [
         ("shared_memory", holder.shared_memory.name) for holder in _holders(queue)
     ]
-    names += [("socket", path) for path in _socket_files(queue)]
+    return names + [("socket", path) for path in _socket_files(queue)]
+
+
+def _tell_the_guardian(
+    tell: Callable[[lifeline.Kind, str], None], names: Iterable[tuple[lifeline.Kind, str]]
+) -> None:
     for kind, name in names:
         try:
             tell(kind, name)

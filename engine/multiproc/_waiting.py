@@ -12,7 +12,7 @@ from typing import Any
 
 from engine._rebound import rebound
 from engine._standin import Standin
-from engine._startup import Cause, StartupError, is_stopped
+from engine._startup import Cause, StartupError, is_stopped, status_of
 
 
 def ready_timeout() -> float:
@@ -47,10 +47,7 @@ class Waiting:
             early: whether they were not ready by then.
         """
         for one in self._handles():
-            try:
-                status = one.proc.exitcode
-            except ValueError:  # closed
-                continue
+            status = status_of(one.proc)
             if status is not None:
                 return Cause.of_end(self._role_of(one.rank), one.proc.pid, status, early=early)
         return None

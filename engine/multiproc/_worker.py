@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine._distributed import ProcessGroups, coordinators
-from engine._startup import tell_of, telling
+from engine._startup import Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._queues import give_back_queue
 
@@ -27,7 +27,7 @@ def worker_main(*args: Any, **kwargs: Any) -> None:
 
         WorkerProc.worker_main(*args, **kwargs)
         return
-    telling(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0)))
+    telling(Teller(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))))
     original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")(*args, **kwargs)
 
 
@@ -55,7 +55,7 @@ def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any])
             upstream(self, *args, **kwargs)
         except BaseException as error:
             # Before anything is given back, which takes time in which the others would wait for this one.
-            tell_of(error)
+            teller().failed(error)
             raise
 
     return __init__

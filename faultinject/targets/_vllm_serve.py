@@ -37,15 +37,13 @@ def target() -> Target:
 def prepare() -> Call:
     """Imports vLLM's server, and parses the command line of one with the tiny model, on a free port."""
     trees.quiet()
-    import uvloop
-
     server = importlib.import_module("vllm.entrypoints.openai.api_server")
     args = _parsed(
         f"--model {MODEL} --load-format dummy --skip-tokenizer-init --dtype float32 --enforce-eager "
         f"--max-model-len 128 --max-num-seqs 8 --num-gpu-blocks-override {KV_CACHE_BLOCKS} "
         "--disable-log-stats --host 127.0.0.1 --port 0"
     )
-    return serve, (server.run_server, uvloop.run, args), {}
+    return serve, (server.run_server, importlib.import_module("uvloop").run, args), {}
 
 
 def serve(run_server: Callable[..., Any], run: Callable[..., Any], args: Any) -> None:

@@ -294,6 +294,22 @@ def naming(address: str, name: str, directory: str, then: str = "") -> None:
 
 
 @program
+def expecting(address: str, directory: str) -> None:
+    """Tells of two sockets before it binds one of them, and of a third that is there already."""
+    for name in ("bound", "never"):
+        lifeline.expect_socket(f"{directory}/{name}")
+    for name in ("bound", "other's"):
+        socket.socket(socket.AF_UNIX).bind(f"{directory}/{name}")
+    try:
+        lifeline.expect_socket(f"{directory}/other's")
+    except FileExistsError as error:
+        say(address, "parent", str(error).partition(": ")[2])
+    with open(f"{directory}/never", "w") as file:
+        file.write("no socket")
+    pause(address, "parent")
+
+
+@program
 def starting_a_guardian(address: str) -> None:
     lifeline.start()
     say_ticket(address)

@@ -36,6 +36,16 @@ def test_the_names_of_the_dead_are_removed(trees: Tree, segment: str, directory:
     trees.until(lambda: not shm(segment).exists() and not list(directory.iterdir()))
 
 
+def test_a_socket_that_was_told_of_before_it_was_bound_is_removed(trees: Tree, directory: Path) -> None:
+    trees.run("expecting", str(directory))
+    assert trees.heard("parent") == "it is to be told of before it is made"
+    (parent,) = trees.wait("parent")
+    parent.kill()
+    trees.until(lambda: not (directory / "bound").exists())
+    # What is no socket was made by somebody else; what was there before, too.
+    assert {path.name for path in directory.iterdir()} == {"never", "other's"}
+
+
 def test_those_it_took_back_are_not(trees: Tree, segment: str, directory: Path) -> None:
     trees.run("naming", segment, str(directory), "disowns")
     parent, child = trees.wait("parent", "stranger")

@@ -17,7 +17,7 @@ _FIELDS = 6
 
 
 class Name:
-    """A path, and which file it was when its maker told of it.
+    """A path, and which file it was when its maker told of it; 0 for a socket that is only going to be made.
 
     The file is held by a descriptor that can do nothing with it (``O_PATH``), so that its number cannot
     become another's. Not so shared memory: that would keep its pages after its maker has removed it, and
@@ -35,7 +35,7 @@ class Name:
 
     def hold(self) -> None:
         """Keeps the file's number from being given away; does without where that cannot be."""
-        if self.kind != SHARED_MEMORY and self.pin is None:
+        if self.kind != SHARED_MEMORY and self.inode and self.pin is None:
             with contextlib.suppress(OSError):
                 self.pin = os.open(self.path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
 
@@ -52,7 +52,13 @@ class Name:
         except OSError:
             return False
         own = seen.st_uid == os.geteuid() and not stat.S_ISDIR(seen.st_mode)
+        if self.is_expected():
+            return own and stat.S_ISSOCK(seen.st_mode)
         return own and (seen.st_dev, seen.st_ino) == (self.device, self.inode)
+
+    def is_expected(self) -> bool:
+        """Whether it is a socket that was to be made after it was told of."""
+        return self.kind == SOCKET and not self.inode
 
     def has_gone(self) -> bool:
         """Whether the held file has lost its last name, so that holding it only costs space."""

@@ -204,7 +204,7 @@ class Guardian:
 
     def _own(self, process: Guarded, name: Name) -> None:
         name.hold()
-        if not name.is_there():
+        if not name.is_expected() and not name.is_there():
             name.let_go()
             raise Refused(f"{name.path} is another file by now")
         before = process.names.get(name.path)
