@@ -212,7 +212,10 @@ def status_of(process: Any) -> int | None:
 
     try:
         if process.exitcode is None and connection.wait([process.sentinel], 0):
-            process.join(_STATUS_COMES)
+            # Not by joining: of two threads that wait for it, one hears that there is no such child.
+            until = time.monotonic() + _STATUS_COMES
+            while time.monotonic() < until and process.exitcode is None:
+                time.sleep(0.005)
         return process.exitcode  # type: ignore[no-any-return]
     except ValueError:
         return None

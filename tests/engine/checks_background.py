@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,13 @@ import engine
 from faultinject.targets import _vllm_trees
 from tests.engine.checks import raising, replaced
 from tests.engine.checks_workers import SOCKET
+
+Then = Callable[[int, list[psutil.Process]], object]
+
+LONGEST = 15.0
+"""Seconds that a caller may take to hear of a failure, a ready timeout of `READY_TIMEOUT` included."""
+
+READY_TIMEOUT = 3
 
 
 def construct() -> Any:
@@ -65,6 +72,16 @@ def _name(process: psutil.Process) -> str:
     return "(gone)"
 
 
+def _remove(processes: Iterable[psutil.Process], names: Iterable[str]) -> None:
+    """End what upstream has left, and remove it."""
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    for name in names:
+        for folder in ("/dev/shm", tempfile.gettempdir()):
+            Path(folder, name).unlink(missing_ok=True)
+
+
 def _left(before: set[str], seconds: float) -> list[str]:
     """What there is more of these, for so long."""
     end = time.monotonic() + seconds
@@ -88,8 +105,18 @@ def _failing() -> list[Any]:
     return [*said, living(workers, 5.0), sorted(segments() - before)]
 
 
-def _at_the_scheduler(then: Callable[[int, list[psutil.Process]], object], *, wait: float) -> list[Any]:
+def _at_the_scheduler(then: Then, *, wait: float) -> list[Any]:
     """A caller whose engine stays at its scheduler; `then` is called with its pid and with all below it."""
+    return _staying_at(scheduler(), "__init__", 1, then, wait=wait)
+
+
+def _staying_at(holder: Any, name: str, times: int, then: Then, *, wait: float) -> list[Any]:
+    """As `_at_the_scheduler`, with that function; `times`: in how many processes it is called.
+
+    Returns:
+        The caller's exit status, -1 if it has not ended by itself; what lives on after `wait` seconds, and
+        what has stayed of names; what the caller was told.
+    """
     before = segments()
     here, there = os.pipe()
 
@@ -103,28 +130,30 @@ def _at_the_scheduler(then: Callable[[int, list[psutil.Process]], object], *, wa
         # What runs the tests may have it ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            with replaced(scheduler(), "__init__", stay):
+            with replaced(holder, name, stay):
                 construct()
         except BaseException as error:
             os.write(there, f"{type(error).__name__}: {error}".encode())
         os._exit(7)
-    os.read(here, 1)
+    for _ in range(times):
+        os.read(here, 1)
     below = psutil.Process(caller).children(recursive=True)
     then(caller, below)
-    _, status = os.waitpid(caller, 0)
+    if living([psutil.Process(caller)], LONGEST):
+        below.append(psutil.Process(caller))
+        status = -1
+    else:
+        status = os.waitstatus_to_exitcode(os.waitpid(caller, 0)[1])
     alive = living(below, wait)
     left = _left(before, 0.0 if alive else wait)
-    for one in below:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
-    for name in left:
-        for folder in ("/dev/shm", tempfile.gettempdir()):
-            Path(folder, name).unlink(missing_ok=True)
+    _remove(below, left)
+    if status == -1:
+        os.waitpid(caller, 0)
     os.set_blocking(here, False)
     said = b""
     with contextlib.suppress(BlockingIOError):
         said = os.read(here, 100_000)
-    return [os.waitstatus_to_exitcode(status), alive, left, said.decode()]
+    return [status, alive, left, said.decode()]
 
 
 def _kill(caller: int, below: list[psutil.Process]) -> None:
@@ -137,6 +166,19 @@ def _press_ctrl_c(caller: int, below: list[psutil.Process]) -> None:
 
 def _terminate_the_engine(caller: int, below: list[psutil.Process]) -> None:
     next(one for one in below if "EngineCore" in one.name()).terminate()
+
+
+def _worker(number: int, send: int) -> Then:
+    """Sends a signal to the worker of that rank."""
+
+    def then(caller: int, below: list[psutil.Process]) -> None:
+        os.kill(next(one.pid for one in below if f"Worker_TP{number}" in _title(one)), send)
+
+    return then
+
+
+def _title(process: psutil.Process) -> str:
+    return " ".join(process.cmdline())
 
 
 # ---- the checks ----
@@ -168,6 +210,91 @@ def ctrl_c() -> list[Any]:
 def an_engine_that_is_terminated() -> list[Any]:
     engine.harden()
     return _at_the_scheduler(_terminate_the_engine, wait=5.0)
+
+
+def a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
+    engine.harden()
+    return _at_the_scheduler(_worker(1, signal.SIGKILL), wait=5.0)
+
+
+def upstream_with_a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
+    return _at_the_scheduler(_worker(1, signal.SIGKILL), wait=0.0)
+
+
+def _stopping_a_worker() -> list[Any]:
+    from vllm.v1.worker.gpu_worker import Worker
+
+    os.environ["VLLM_ENGINE_READY_TIMEOUT_S"] = str(READY_TIMEOUT)
+    return _staying_at(Worker, "load_model", 2, _worker(1, signal.SIGSTOP), wait=5.0)
+
+
+def a_worker_that_is_stopped() -> list[Any]:
+    engine.harden()
+    return _stopping_a_worker()
+
+
+def upstream_with_a_worker_that_is_stopped() -> list[Any]:
+    return _stopping_a_worker()
+
+
+def _asking_a_dead_engine() -> list[Any]:
+    """An answer of the engine is waited for, and the engine is killed."""
+    llm = construct()
+    client = llm.llm_engine.engine_core
+    engines = [one for one in psutil.Process().children(recursive=True) if "VLLM" in _title(one)]
+    (dying,) = (one for one in engines if "EngineCore" in _title(one))
+    dying.suspend()
+    told: list[list[str]] = []
+
+    def ask() -> None:
+        try:
+            client.call_utility("get_supported_tasks")
+        except Exception as error:
+            told.append([type(error).__name__, "\n".join(getattr(error, "__notes__", ()))])
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    while not client.utility_results:
+        time.sleep(0.01)
+    dying.kill()
+    asking.join(LONGEST)
+    _vllm_trees.give_back(llm)
+    return [*(told or [["waits", ""]])[0], living(engines, 5.0)]
+
+
+def an_engine_that_dies_and_is_asked_something() -> list[Any]:
+    engine.harden()
+    return _asking_a_dead_engine()
+
+
+def upstream_with_an_engine_that_dies_and_is_asked_something() -> list[Any]:
+    return _asking_a_dead_engine()
+
+
+def _failing_after_its_engine() -> list[Any]:
+    from vllm.entrypoints import llm
+
+    before = segments()
+    with replaced(llm, "load_chat_template", raising(ZeroDivisionError("planted"))):
+        try:
+            construct()
+        except ZeroDivisionError as error:
+            # While the exception is held, with the frames that it came through.
+            below = psutil.Process().children(recursive=True)
+            engines = [one for one in below if "VLLM" in _title(one)]
+            seen = [str(error), living(engines, 0.0), sorted(segments() - before)]
+            _remove(below, segments() - before)
+            return seen
+    raise AssertionError("the construction did not fail")
+
+
+def a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
+    engine.harden()
+    return _failing_after_its_engine()
+
+
+def upstream_with_a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
+    return _failing_after_its_engine()
 
 
 def a_spawned_engine_without_room_for_its_cache() -> list[Any]:

@@ -64,6 +64,60 @@ def test_an_engine_that_is_terminated_while_it_starts_ends_and_is_named(forge: F
     assert said.endswith("was ended by SIGTERM before it was ready")
 
 
+def test_a_worker_that_dies_ends_an_engine_that_is_busy_with_something_else(forge: Forge) -> None:
+    status, alive, left, said = forge.run("checks_background.a_worker_that_dies_while_the_engine_is_busy")
+    assert (status, alive, left) == (7, [], [])
+    assert said.startswith("StartupError: the engine did not start: worker[1] (pid ")
+    assert said.endswith("was ended by SIGKILL")
+
+
+def test_upstreams_engine_goes_on_for_a_dead_worker(forge: Forge) -> None:
+    check = "checks_background.upstream_with_a_worker_that_dies_while_the_engine_is_busy"
+    status, alive, _, said = forge.run(check)
+    assert (status, said) == (-1, "")
+    assert alive
+
+
+def test_a_worker_that_is_stopped_is_named_when_the_ready_timeout_is_over(forge: Forge) -> None:
+    status, alive, left, said = forge.run("checks_background.a_worker_that_is_stopped")
+    assert (status, alive, left) == (7, [], [])
+    assert said.startswith("StartupError: the engine did not start: worker[1] (pid ")
+    assert said.endswith("is stopped, and was not ready within 3 s (VLLM_ENGINE_READY_TIMEOUT_S)")
+
+
+def test_upstream_waits_on_for_a_worker_that_is_stopped(forge: Forge) -> None:
+    status, alive, _, said = forge.run("checks_background.upstream_with_a_worker_that_is_stopped")
+    assert (status, said) == (-1, "")
+    assert alive
+
+
+def test_an_answer_of_an_engine_that_dies_is_not_waited_for(forge: Forge) -> None:
+    kind, said, alive = forge.run("checks_background.an_engine_that_dies_and_is_asked_something")
+    assert kind == "EngineDeadError"
+    assert said.startswith("The engine has ended: engine (pid ")
+    assert said.endswith("was ended by SIGKILL")
+    assert alive == []
+
+
+def test_upstream_waits_for_the_answer_of_a_dead_engine(forge: Forge) -> None:
+    check = "checks_background.upstream_with_an_engine_that_dies_and_is_asked_something"
+    assert forge.run(check)[:2] == ["waits", ""]
+
+
+def test_what_fails_after_the_engine_is_up_ends_it_before_the_caller_hears(forge: Forge) -> None:
+    check = "checks_background.a_caller_that_fails_after_its_engine_is_up"
+    assert forge.run(check) == ["planted", [], []]
+
+
+def test_upstreams_engine_lives_on_while_the_exception_is_held(forge: Forge) -> None:
+    said, alive, left = forge.run(
+        "checks_background.upstream_with_a_caller_that_fails_after_its_engine_is_up"
+    )
+    assert said == "planted"
+    assert alive
+    assert left
+
+
 def test_a_spawned_engine_tells_what_went_wrong_in_it(forge: Forge) -> None:
     kind, said, alive, left = forge.run("checks_background.a_spawned_engine_without_room_for_its_cache")
     assert kind == "StartupError"

@@ -183,7 +183,10 @@ class GivenBack:
         made.shutdown()
         made.structured_output_manager.executor_for_fillmask.shutdown()
         made.mm_receiver_cache.clear_cache()
+        # Once as a process has it that never constructed, then as one that did.
+        os.environ.pop("VLLM_DIST_IDENT", None)
         self._fail(Worker, "load_model")
+        os.environ["VLLM_DIST_IDENT"] = "an earlier one"
         # By the caller: vLLM's normal shutdown has unfrozen what was frozen before it.
         gc.collect()
         gc.freeze()
