@@ -34,7 +34,7 @@ from tests.ownership.judged import HEAVY, JUDGED  # noqa: E402
 LIGHT = ("_gc_state.py", "_processes.py", "_record.py", "_release.py", "_signals.py", "_transaction.py")
 """Files that need no vLLM."""
 
-LIMIT = 240.0
+LIMIT = 600.0
 """Seconds for one mutation: a sweep that does not end by itself counts as having seen it."""
 
 

@@ -92,7 +92,10 @@ _WORKERS = (
 )
 
 _PROCESS = (
-    ("EngineCoreProc.__init__", ()),
+    ("EngineCoreProc.__init__", ("threading", "Thread", "_perform_handshakes", "output_queue")),
+    ("EngineCoreProc._perform_handshakes", ("zmq", "Context")),
+    ("EngineCoreProc.process_input_sockets", ("zmq", "Context")),
+    ("EngineCoreProc.process_output_sockets", ("zmq", "Context", "output_queue")),
     ("EngineCoreProc.run_engine_core", ("signal", "EngineCoreProc")),
 )
 _LAUNCHER = (

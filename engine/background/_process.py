@@ -17,6 +17,7 @@ from engine._core import CONSTRUCTED
 from engine._rebound import globals_of, rebound
 from engine._startup import Cause, ExecutorError, Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
+from engine.background._io import EngineIo
 from engine.multiproc._executor import failure_of
 
 PIPE = "startup_pipe"
@@ -124,8 +125,10 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         transaction.own("engine core", self, release=_shut_down)
+        io = transaction.own("threads and sockets", EngineIo(self, type(self)), release="stop")
+        self._perform_handshakes = io.handshakes()
         try:
-            upstream(self, *args, **kwargs)
+            rebound(upstream, threading=io.threading())(self, *args, **kwargs)
             cause = failure_of(self.model_executor)
             if cause is not None:
                 # Nothing has asked the executor for anything since.
@@ -134,6 +137,8 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
             # Before anything is given back, which takes time in which the launcher would wait.
             teller().failed(error)
             raise
+        finally:
+            del self._perform_handshakes
 
     return __init__
 

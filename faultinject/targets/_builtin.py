@@ -14,6 +14,8 @@ Loader = Callable[[], Target]
 
 _BUILT_IN: dict[str, str] = {
     "vllm:EngineCore": "faultinject.targets._vllm:engine_core",
+    "vllm:EngineCoreProc": "faultinject.targets._vllm_process:target",
+    "engine:EngineCoreProc": "faultinject.targets._engine:engine_core_process",
     "engine:EngineCore": "faultinject.targets._engine:engine_core",
     "vllm:LLM": "faultinject.targets._vllm_trees:llm",
     "vllm:LLM-tp2": "faultinject.targets._vllm_trees:llm_tp2",

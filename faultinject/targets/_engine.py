@@ -10,6 +10,7 @@ import dataclasses
 import sys
 
 from faultinject.errors import TargetError
+from faultinject.targets import _vllm_process
 from faultinject.targets._target import Call, Target
 from faultinject.targets._vllm import engine_core as upstream_engine_core
 from faultinject.targets._vllm import prepare_engine_core
@@ -26,6 +27,13 @@ OWN = (
 )
 """The wrapper, vLLM's own constructor and what stands for its acquisitions: one constructor, several frames.
 The hardened executor is a layer beneath, as the executor always is."""
+
+
+OWN_OF_PROCESS = (
+    "engine.background._process:*",
+    "engine.background._io:*",
+    "vllm.v1.engine.core:EngineCoreProc.__init__",
+)
 
 
 def engine_core() -> Target:
@@ -48,6 +56,19 @@ def prepare() -> Call:
     """
     put_hardening_on("engine:EngineCore")
     return prepare_engine_core()
+
+
+def engine_core_process() -> Target:
+    """``EngineCoreProc`` in the same way; errors as of `engine_core`."""
+    name = "engine:EngineCoreProc"
+
+    def prepare() -> Call:
+        put_hardening_on(name)
+        return _vllm_process.prepare()
+
+    return dataclasses.replace(
+        _vllm_process.target(name), prepare=prepare, warm_up=prepare, own=(*OWN, *OWN_OF_PROCESS)
+    )
 
 
 def put_hardening_on(target: str) -> None:
