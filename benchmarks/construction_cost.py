@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import random
-import statistics
 import sys
 import time
 from collections.abc import Callable
 
 from _engine_runs import construct, generate, make_llm, set_up
+from _pairs import compared
 
 
 def construction(hardened: bool) -> float:
@@ -59,15 +58,7 @@ def in_pairs(what: str, measure: Callable[[bool], float], pairs: int) -> None:
     for number in range(pairs):
         for one in (True, False) if number % 2 else (False, True):
             (hardened if one else plain).append(measure(one))
-    ratios = [100 * (h / p - 1) for h, p in zip(hardened, plain, strict=True)]
-    source = random.Random(0)
-    means = sorted(statistics.median(source.choices(ratios, k=len(ratios))) for _ in range(2000))
-    low, high = means[50], means[-51]
-    print(
-        f"{what:12} {pairs} pairs: {statistics.median(plain) * 1000:8.1f} ms as it is, "
-        f"{statistics.median(hardened) * 1000:8.1f} ms hardened; "
-        f"{statistics.median(ratios):+.2f} % (95 %: {low:+.2f} to {high:+.2f} %)"
-    )
+    print(compared(what, [1000 * one for one in plain], [1000 * one for one in hardened]))
 
 
 def main() -> int:

@@ -191,6 +191,8 @@ class GivenBack:
         gc.collect()
         gc.freeze()
         self._fail(Worker, "load_model")
+        # Before the construction's own freeze, and after it.
+        self._fail(core, "resolve_kv_cache_block_sizes")
         self._fail(core, "enable_envs_cache")
         gc.unfreeze()
         # Beside the caller's own process groups: of the construction's, some belong to no coordinator.
