@@ -46,7 +46,6 @@ class ProcessGroups:
             state._NODE_COUNT = None  # type: ignore[union-attr]
         # One may go by several names.
         ending = list({id(one): one for one in since.values()}.values())
-        since.clear()
         while ending:
             self._try(_destroy_first, ending)
         # Those that no coordinator had received yet when the construction failed. Newest first: the oldest

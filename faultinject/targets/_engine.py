@@ -30,9 +30,11 @@ The hardened executor is a layer beneath, as the executor always is."""
 
 
 OWN_OF_PROCESS = (
+    *_vllm_process.OWN,
     "engine.background._process:*",
     "engine.background._io:*",
-    "vllm.v1.engine.core:EngineCoreProc.__init__",
+    "engine._transaction:transactional.*",
+    "engine._transaction:OwnershipTransaction.acquire",
 )
 
 
@@ -62,12 +64,15 @@ def engine_core_process() -> Target:
     """``EngineCoreProc`` in the same way; errors as of `engine_core`."""
     name = "engine:EngineCoreProc"
 
-    def prepare() -> Call:
+    def prepare_process() -> Call:
         put_hardening_on(name)
         return _vllm_process.prepare()
 
     return dataclasses.replace(
-        _vllm_process.target(name), prepare=prepare, warm_up=prepare, own=(*OWN, *OWN_OF_PROCESS)
+        _vllm_process.target(name),
+        prepare=prepare_process,
+        warm_up=prepare,
+        own=OWN_OF_PROCESS,
     )
 
 

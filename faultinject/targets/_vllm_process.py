@@ -6,6 +6,7 @@ Its launcher is another process, `_vllm_peer`. As of `_vllm`, the executor is in
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -15,12 +16,14 @@ from faultinject.targets._vllm import engine_core, prepare_engine_core
 
 NAME = "vllm:EngineCoreProc"
 
-_directory = ""
-"""Of the peer's sockets, once it is started; the copies of this process have it as well."""
+OWN = ("vllm.v1.engine.core:EngineCoreProc.__init__",)
+
+_peers: dict[int, tuple[str, object]] = {}
+"""By process: the directory of its peer's sockets, and the peer: two engines have the same identity."""
 
 
 def target(name: str = NAME) -> Target:
-    """The target; vLLM is imported and the peer started by its first `prepare`.
+    """The target; vLLM is imported by its first `prepare`, and a peer started by that in each process.
 
     Args:
         name: what it goes by.
@@ -31,7 +34,8 @@ def target(name: str = NAME) -> Target:
     return dataclasses.replace(
         engine_core(name),
         prepare=prepare,
-        warm_up=prepare,
+        # Not what counts and traces its calls; the engine core is a layer beneath, and a target of its own.
+        own=OWN,
         # A forked copy has neither the threads of its sockets' contexts nor can it end these without them.
         screen=False,
     )
@@ -52,9 +56,9 @@ def prepare() -> Call:
 
 
 def _peer() -> str:
-    global _directory
-    if _directory:
-        return _directory
+    known = _peers.get(os.getpid())
+    if known is not None:
+        return known[0]
     peer = subprocess.Popen(
         [sys.executable, "-m", "faultinject.targets._vllm_peer"],
         stdin=subprocess.PIPE,
@@ -64,12 +68,9 @@ def _peer() -> str:
         start_new_session=True,
     )
     assert peer.stdout is not None
-    _directory = peer.stdout.readline().strip()
+    directory = peer.stdout.readline().strip()
     peer.stdout.close()
-    if not _directory:
+    if not directory:
         raise TargetError(f"target '{NAME}': the process that stands for its launcher does not start")
-    _KEPT.append(peer)
-    return _directory
-
-
-_KEPT: list[object] = []
+    _peers[os.getpid()] = (directory, peer)
+    return directory
