@@ -34,7 +34,6 @@ OWN_OF_PROCESS = (
     "engine.background._process:*",
     "engine.background._io:*",
     "engine._transaction:transactional.*",
-    "engine._transaction:OwnershipTransaction.acquire",
 )
 
 
