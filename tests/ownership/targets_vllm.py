@@ -141,13 +141,18 @@ def _complaining_of_one(destroy: Any) -> Any:
 
 
 class _Hears(logging.Handler):
-    """Closes a channel once it has heard of both kinds of process groups that failed to end, and no other."""
+    """Closes a channel once it has heard of both kinds of process groups that failed to end, and no other.
+
+    It keeps what it hears, with the exceptions and their frames, as pytest's does.
+    """
 
     def __init__(self, channel: Channel) -> None:
         super().__init__()
         self.channel = channel
+        self.kept: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.kept.append(record)
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, ExceptionGroup) and {str(one) for one in error.exceptions} == set(_COMPLAINTS):
             self.channel.close()
