@@ -10,12 +10,13 @@ from __future__ import annotations
 from engine._harden import Hardening, harden, restore
 from engine._processes import stop_processes
 from engine._record import Event
-from engine._startup import Cause, StartupError
+from engine._startup import Cause, ExecutorError, StartupError
 from engine._transaction import OwnershipTransaction, transactional
 
 __all__ = [
     "Cause",
     "Event",
+    "ExecutorError",
     "Hardening",
     "OwnershipTransaction",
     "StartupError",
