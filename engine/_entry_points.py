@@ -15,6 +15,7 @@ from engine._executors import give_back_groups, restore_process
 from engine._rebound import globals_of, rebound
 from engine._standin import Standin
 from engine._transaction import OwnershipTransaction, transactional
+from engine.background._client import answers_in_time
 
 
 def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
@@ -29,8 +30,17 @@ def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) ->
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         kind = globals_of(upstream)["LLMEngine"]
-        made = _recording(transaction, "engine", kind.from_engine_args, end_engine)
-        rebound(upstream, LLMEngine=Standin(kind, from_engine_args=made))(self, *args, **kwargs)
+        make = _recording(transaction, "engine", kind.from_engine_args, end_engine)
+        with contextlib.ExitStack() as start:
+
+            def from_engine_args(*arguments: Any, **keywords: Any) -> Any:
+                engine = make(*arguments, **keywords)
+                start.enter_context(answers_in_time(engine.engine_core))
+                return engine
+
+            rebound(upstream, LLMEngine=Standin(kind, from_engine_args=from_engine_args))(
+                self, *args, **kwargs
+            )
 
     return __init__
 
@@ -49,17 +59,23 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
         transaction.own("output handler", self, release=_cancel_handler)
         names = globals_of(upstream)
         kind = names["EngineCoreClient"]
-        clients = {
-            name: _recording(transaction, "engine core", getattr(kind, name), end_client)
-            for name in ("make_client", "make_async_mp_client")
-        }
-        rebound(
-            upstream,
-            EngineCoreClient=Standin(kind, **clients),
-            renderer_from_config=_recording(
-                transaction, "renderer", names["renderer_from_config"], end_renderer
-            ),
-        )(self, *args, **kwargs)
+        renderer = _recording(transaction, "renderer", names["renderer_from_config"], end_renderer)
+        with contextlib.ExitStack() as start:
+
+            def client_by(name: str) -> Callable[..., Any]:
+                make = _recording(transaction, "engine core", getattr(kind, name), end_client)
+
+                def making(*arguments: Any, **keywords: Any) -> Any:
+                    client = make(*arguments, **keywords)
+                    start.enter_context(answers_in_time(client))
+                    return client
+
+                return making
+
+            clients = {name: client_by(name) for name in ("make_client", "make_async_mp_client")}
+            rebound(upstream, EngineCoreClient=Standin(kind, **clients), renderer_from_config=renderer)(
+                self, *args, **kwargs
+            )
 
     return __init__
 

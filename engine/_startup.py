@@ -78,8 +78,8 @@ class Cause:
 
     @classmethod
     def of_delay(cls, role: str, pid: int, waited: float) -> Cause:
-        """The cause where a process was not ready after `waited` seconds."""
-        how = "is stopped, and " if is_stopped(pid) else ""
+        """The cause where an engine was not ready after `waited` seconds, because of a process of its."""
+        how = "is stopped, and the engine " if is_stopped(pid) else ""
         limit = f"{waited:g} s (VLLM_ENGINE_READY_TIMEOUT_S)"
         return cls(role, pid, "", f"{how}was not ready within {limit}", at=time.monotonic())
 

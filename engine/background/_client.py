@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine._rebound import globals_of, rebound
@@ -119,6 +120,34 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             steps.callback(upstream, self)
 
     return __call__
+
+
+@contextlib.contextmanager
+def answers_in_time(client: Any) -> Iterator[None]:
+    """While the block runs, part of a start, what is asked of the engine fails when its ready timeout is over.
+
+    An answer has at least a tenth of that time.
+
+    Args:
+        client: of an engine, which need not be in another process.
+    """
+    told = told_to(getattr(getattr(client, "resources", None), "engine_manager", None))
+    if told is None:
+        yield
+        return
+
+    def late() -> None:
+        error = StartupError(told.delay())
+        for future in list(client.utility_results.values()):
+            _fail(future, error)
+
+    timer = threading.Timer(max(told.left(), told.limit / 10), late)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _expecting(make_zmq_socket: Callable[..., Any]) -> Callable[..., Any]:

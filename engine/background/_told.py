@@ -27,8 +27,10 @@ class Told:
         self._readers: list[tuple[Any, Any]] = []
         self._writers: list[Any] = []
         self._causes: list[Cause] = []
-        self._unready: dict[str, int] = {}
-        """Role of each worker that has started and is not ready -> its pid."""
+        self._workers: dict[str, int] = {}
+        """Role of each worker that has started -> its pid."""
+        self._ready: set[str] = set()
+        """Roles of those that are ready."""
         # Of the same thread again: a second interrupt may ask as well.
         self._lock = threading.RLock()
 
@@ -77,9 +79,11 @@ class Told:
         """Who is to blame when the time is over: one that is stopped; else a worker, else an engine."""
         with self._lock:
             self._hear()
-            processes = list(self._unready.items())
-            processes += [(self._role(number), one.pid) for number, (one, _) in enumerate(self._readers)]
-        role, pid = next((one for one in processes if is_stopped(one[1])), processes[0])
+            workers = list(self._workers.items())
+            engines = [(self._role(number), one.pid) for number, (one, _) in enumerate(self._readers)]
+            unready = [one for one in workers if one[0] not in self._ready]
+        stopped = [one for one in (*workers, *engines) if is_stopped(one[1])]
+        role, pid = (*stopped, *unready, *engines)[0]
         return Cause.of_delay(role, pid, self.limit)
 
     def _role(self, number: int) -> str:
@@ -97,10 +101,9 @@ class Told:
             self._causes.append(cause)
         elif isinstance(message, dict) and message.get("status") == WORKER:
             role, pid = str(message["role"]), int(message["pid"])
+            self._workers[role] = pid
             if message["ready"]:
-                self._unready.pop(role, None)
-            else:
-                self._unready[role] = pid
+                self._ready.add(role)
 
 
 def hear_from(manager: Any, told: Told) -> None:
