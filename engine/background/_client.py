@@ -124,7 +124,7 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
 
 @contextlib.contextmanager
 def answers_in_time(client: Any) -> Iterator[None]:
-    """While the block runs, part of a start, what is asked of the engine fails when its ready timeout is over.
+    """While the block runs, part of a start, what an engine is asked fails when its ready timeout is over.
 
     An answer has at least a tenth of that time.
 
