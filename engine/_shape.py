@@ -87,7 +87,7 @@ _WORKERS = (
         "WorkerProc.wait_for_ready",
         ("WorkerProc", "multiprocessing", "recv", "wait_for_response_handle_ready"),
     ),
-    ("WorkerProc.worker_main", ("WorkerProc",)),
+    ("WorkerProc.worker_main", ("WorkerProc", "signal")),
     ("WorkerProc.shutdown", ("rpc_broadcast_mq", "worker_response_mq")),
 )
 

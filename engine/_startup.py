@@ -157,11 +157,19 @@ class Teller:
         self._role = role
         self._failed = threading.Lock()
         self.worker_died = worker_died or _nothing
+        self.asked = 0
+        """The signal by which this process was asked to end, once it was."""
 
     def failed(self, error: BaseException) -> None:
         """Tell why this process fails, once: what comes after that follows from it."""
-        if self._failed.acquire(blocking=False):
-            self._send({"status": FAILED, "cause": Cause.of(error, self._role, os.getpid()).as_data()})
+        if not self._failed.acquire(blocking=False):
+            return
+        pid = os.getpid()
+        if self.asked and isinstance(error, SystemExit):
+            cause = Cause.of_end(self._role, pid, -self.asked)
+        else:
+            cause = Cause.of(error, self._role, pid)
+        self._send({"status": FAILED, "cause": cause.as_data()})
 
     def worker(self, role: str, pid: int, *, ready: bool) -> None:
         """Tell of a worker that it has started, or that it is ready."""

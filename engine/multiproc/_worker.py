@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import signal
 from collections.abc import Callable
 from typing import Any
 
 from engine._distributed import ProcessGroups, coordinators
+from engine._rebound import rebound
+from engine._standin import Standin
 from engine._startup import Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._queues import give_back_queue
@@ -27,8 +30,23 @@ def worker_main(*args: Any, **kwargs: Any) -> None:
 
         WorkerProc.worker_main(*args, **kwargs)
         return
-    telling(Teller(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0))))
-    original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")(*args, **kwargs)
+    ours = Teller(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0)))
+    telling(ours)
+    upstream = original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")
+    rebound(upstream, signal=_noting(ours))(*args, **kwargs)
+
+
+def _noting(ours: Teller) -> Standin:
+    """Stands for the module ``signal`` where vLLM sets its handlers, which end a worker without a word."""
+
+    def set_handler(number: int, handler: Any) -> Any:
+        def handle(asked: int, frame: Any) -> None:
+            ours.asked = ours.asked or asked
+            handler(asked, frame)
+
+        return signal.signal(number, handle if callable(handler) else handler)
+
+    return Standin(signal, signal=set_handler)
 
 
 def role_of(rank: int) -> str:
