@@ -7,6 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.engine._served import Served, completion, prepare
+from tests.engine.checks_background import living, segments
+
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(900),
@@ -14,9 +17,6 @@ pytestmark = [
 ]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
-
-from tests.engine._served import Served, completion, prepare
-from tests.engine.checks_background import living, segments
 
 PROMPTS = ("hello", "Paris is", "def f(x):", "0123456789")
 
