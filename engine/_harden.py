@@ -147,6 +147,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.config.scheduler import SchedulerConfig
     from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
     from vllm.entrypoints.llm import LLM
+    from vllm.v1.core.sched.scheduler import Scheduler
     from vllm.v1.engine import utils as launching
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.engine.core import EngineCore, EngineCoreProc
@@ -158,6 +159,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from engine._core import hardened_init, recording_get_scheduler_cls
     from engine._entry_points import hardened_engine_init, hardened_llm_init
     from engine._executors import hardened_init_executor
+    from engine._scheduler import hardened_scheduler_init
     from engine.background import _client
     from engine.background._launcher import (
         hardened_manager_init,
@@ -179,6 +181,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             get_scheduler_cls,
             recording_get_scheduler_cls(get_scheduler_cls, constructor),
         ),
+        _replaced(Scheduler, "__init__", lambda upstream: hardened_scheduler_init(upstream, options)),
         _replaced(
             UniProcExecutor, "_init_executor", lambda upstream: hardened_init_executor(upstream, options)
         ),

@@ -31,6 +31,7 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm.distributed import parallel_state
         from vllm.distributed.device_communicators import shm_broadcast
         from vllm.entrypoints import llm
+        from vllm.v1.core.sched import scheduler
         from vllm.v1.engine import async_llm, core, core_client, llm_engine, utils
         from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
@@ -42,7 +43,8 @@ def missing_from_vllm() -> tuple[str, ...]:
     missing += _missing_from(core, _PROCESS) + _missing_from(utils, _LAUNCHER)
     missing += _missing_from(shm_broadcast, _QUEUES)
     missing += _missing_from(core_client, _CLIENT) + _missing_from(llm, _LLM)
-    missing += _missing_from(llm_engine, _LLM_ENGINE) + _missing_from(async_llm, _ASYNC_LLM)
+    missing += _missing_from(scheduler, _SCHEDULER) + _missing_from(llm_engine, _LLM_ENGINE)
+    missing += _missing_from(async_llm, _ASYNC_LLM)
     for holder, names in (
         (core.EngineCore, ("shutdown",)),
         (SchedulerConfig, ("get_scheduler_cls",)),
@@ -115,6 +117,12 @@ _CLIENT = (
 _QUEUES = (
     ("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),
     ("MessageQueue.wait_until_ready", ("local_socket", "remote_socket", "recv")),
+)
+_SCHEDULER = (
+    (
+        "Scheduler.__init__",
+        ("KVConnectorFactory", "EventPublisherFactory", "ECConnectorFactory", "create", "create_connector"),
+    ),
 )
 _LLM = (("LLM.__init__", ("LLMEngine", "from_engine_args")),)
 _LLM_ENGINE = (("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),)

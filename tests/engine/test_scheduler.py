@@ -1,0 +1,37 @@
+"""A scheduler that fails after it has started what it talks by, on a real vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine._forge import Forge
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+
+pytest.importorskip("vllm", reason="needs an installed vLLM")
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    one = Forge(tmp_path_factory.mktemp("forge") / "log")
+    yield one
+    one.close()
+
+
+def test_the_publisher_of_events_goes_before_the_caller_hears(forge: Forge) -> None:
+    assert forge.run("checks_scheduler.a_scheduler_that_fails_after_its_publisher") == ["planted", [], 0]
+
+
+def test_upstreams_publisher_stays(forge: Forge) -> None:
+    check = "checks_scheduler.upstream_with_a_scheduler_that_fails_after_its_publisher"
+    said, threads, descriptors = forge.run(check)
+    assert said == "planted"
+    assert "zmq-publisher" in threads
+    assert descriptors > 0
+
+
+def test_they_go_in_the_order_of_the_normal_shutdown(forge: Forge) -> None:
+    check = "checks_scheduler.the_order_in_which_connectors_and_publisher_go"
+    assert forge.run(check) == ["publisher", "KV connector", "EC connector"]
