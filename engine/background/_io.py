@@ -13,12 +13,38 @@ from engine._rebound import globals_of, rebound
 from engine._standin import Standin
 
 
-class EngineIo:
-    """What one construction of an ``EngineCoreProc`` has opened.
+class Handshake:
+    """The context by which one construction shakes hands; upstream's ends when nobody refers to it any more.
 
     Args:
         process: that is constructed.
-        kind: vLLM's class, whose names are rebound.
+        kind: its class.
+    """
+
+    def __init__(self, process: Any, kind: Any) -> None:
+        self._zmq: Any = globals_of(kind.__init__)["zmq"]
+        self._made: list[Any] = []
+        self.perform = MethodType(
+            rebound(kind._perform_handshakes, zmq=Standin(self._zmq, Context=self._context)), process
+        )
+        """Stands for ``_perform_handshakes``."""
+
+    def close(self) -> None:
+        """Terminate it, after its last message has gone or has had its time."""
+        while self._made:
+            self._made.pop().term()
+
+    def _context(self) -> Any:
+        self._made.append(self._zmq.Context())
+        return self._made[-1]
+
+
+class Threads:
+    """The threads that one construction has started, and the contexts of their sockets.
+
+    Args:
+        process: that is constructed.
+        kind: its class.
     """
 
     def __init__(self, process: Any, kind: Any) -> None:
@@ -26,20 +52,15 @@ class EngineIo:
         self._zmq: Any = globals_of(kind.__init__)["zmq"]
         self._contexts: list[_Context] = []
         self._threads: list[threading.Thread] = []
-        self._handshakes = kind._perform_handshakes
         self.stopping = False
         self._lock = threading.Lock()
-
-    def handshakes(self) -> Any:
-        """Stands for ``_perform_handshakes``, whose context is never terminated."""
-        return MethodType(rebound(self._handshakes, zmq=self._recording()), self._process)
 
     def threading(self) -> Standin:
         """Stands for the module where the threads are made."""
         return Standin(threading, Thread=self._thread)
 
     def stop(self) -> None:
-        """End the threads, and close what they and the handshake had opened."""
+        """End the threads, and close what they had opened."""
         with self._lock:
             self.stopping = True
         # Neither an output nor the word that ends the thread, which would be sent on: it fails by it.
@@ -62,7 +83,7 @@ class EngineIo:
             return not self.stopping
 
     def _thread(self, target: Any, **kwargs: Any) -> Any:
-        function = rebound(target, zmq=self._recording())
+        function = rebound(target, zmq=Standin(self._zmq, Context=self._context))
 
         def run(*arguments: Any) -> None:
             try:
@@ -75,9 +96,6 @@ class EngineIo:
         self._threads.append(thread)
         return thread
 
-    def _recording(self) -> Standin:
-        return Standin(self._zmq, Context=self._context)
-
     def _context(self) -> Any:
         made = _Context(self._zmq.Context(), self)
         self._contexts.append(made)
@@ -85,18 +103,15 @@ class EngineIo:
 
 
 class _Context:
-    """A context of zmq as a block, whose end terminates it unless `EngineIo.stop` does: only one may."""
+    """A context of zmq as a block, whose end terminates it unless `Threads.stop` does: only one may."""
 
-    def __init__(self, real: Any, io: EngineIo) -> None:
+    def __init__(self, real: Any, threads: Threads) -> None:
         self.real = real
-        self._io = io
+        self._threads = threads
 
     def __enter__(self) -> Any:
         return self.real
 
     def __exit__(self, *failure: object) -> None:
-        if self._io.leaves(self):
+        if self._threads.leaves(self):
             self.real.term()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)

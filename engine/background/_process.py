@@ -17,7 +17,7 @@ from engine._core import CONSTRUCTED
 from engine._rebound import globals_of, rebound
 from engine._startup import Cause, ExecutorError, Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
-from engine.background._io import EngineIo
+from engine.background._io import Handshake, Threads
 from engine.multiproc._executor import failure_of
 
 PIPE = "startup_pipe"
@@ -124,11 +124,13 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
     @transactional("EngineCoreProc", **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
+        handshake = transaction.own("handshake", Handshake(self, type(self)), release="close")
         transaction.own("engine core", self, release=_shut_down)
-        io = transaction.own("threads and sockets", EngineIo(self, type(self)), release="stop")
-        self._perform_handshakes = io.handshakes()
+        threads = transaction.own("threads", Threads(self, type(self)), release="stop")
+        self._perform_handshakes = handshake.perform
         try:
-            rebound(upstream, threading=io.threading())(self, *args, **kwargs)
+            rebound(upstream, threading=threads.threading())(self, *args, **kwargs)
+            handshake.close()
             cause = failure_of(self.model_executor)
             if cause is not None:
                 # Nothing has asked the executor for anything since.
