@@ -88,14 +88,26 @@ def end_engine(engine: Any) -> None:
 
 
 def end_client(client: Any) -> None:
-    """Shut a client of an engine core down; one in this process with all that its executor set up here."""
-    core = getattr(client, "engine_core", None)
+    """Shut a client of an engine core down; one in this process with all that its executor set up here.
+
+    Upstream's shutdown of such a core ends every process group there is, also those of the caller.
+    """
+    core: Any = getattr(client, "engine_core", None)
     executor = getattr(core, "model_executor", None)
+    if executor is None:
+        client.shutdown()
+        return
+    finalizer = vars(client).get("_finalizer")
+    if finalizer is not None:
+        finalizer.detach()
     with contextlib.ExitStack() as steps:
-        if executor is not None:
-            steps.callback(restore_process, executor)
-            steps.callback(give_back_groups, executor)
-        steps.callback(client.shutdown)
+        steps.callback(restore_process, executor)
+        steps.callback(give_back_groups, executor)
+        steps.callback(rebound(type(core).shutdown, cleanup_dist_env_and_memory=_nothing), core)
+
+
+def _nothing() -> None:
+    """In place of what would end more than was set up."""
 
 
 def end_renderer(renderer: Any) -> None:

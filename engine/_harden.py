@@ -151,7 +151,14 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.v1.engine import utils as launching
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.engine.core import EngineCore, EngineCoreProc
-    from vllm.v1.engine.core_client import AsyncMPClient, BackgroundResources, MPClient, SyncMPClient
+    from vllm.v1.engine.core_client import (
+        AsyncMPClient,
+        BackgroundResources,
+        DPAsyncMPClient,
+        DPLBAsyncMPClient,
+        MPClient,
+        SyncMPClient,
+    )
     from vllm.v1.engine.llm_engine import LLMEngine
     from vllm.v1.executor.multiproc_executor import MultiprocExecutor, WorkerProc
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -208,9 +215,10 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
         ),
         *(
             _replaced(kind, "__init__", lambda upstream: _client.hardened_client_init(upstream, options))
-            for kind in (MPClient, SyncMPClient, AsyncMPClient)
+            for kind in (MPClient, SyncMPClient, AsyncMPClient, DPAsyncMPClient, DPLBAsyncMPClient)
         ),
         _replaced(MPClient, "shutdown", _client.hardened_client_shutdown),
+        _replaced(MPClient, "start_engine_core_monitor", _client.hardened_monitor),
         _replaced(MPClient, "ensure_alive", _client.hardened_ensure_alive),
         _replaced(MPClient, "_format_exception", _client.hardened_format),
         _replaced(BackgroundResources, "__call__", _client.hardened_cleanup),

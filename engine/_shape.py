@@ -98,7 +98,8 @@ _PROCESS = (
     ("EngineCoreProc._perform_handshakes", ("zmq", "Context")),
     ("EngineCoreProc.process_input_sockets", ("zmq", "Context")),
     ("EngineCoreProc.process_output_sockets", ("zmq", "Context", "output_queue")),
-    ("EngineCoreProc.run_engine_core", ("signal", "EngineCoreProc")),
+    ("EngineCoreProc.run_engine_core", ("signal", "EngineCoreProc", "_send_engine_dead")),
+    ("EngineCore.shutdown", ("cleanup_dist_env_and_memory",)),
 )
 _LAUNCHER = (
     ("CoreEngineProcManager.__init__", ("get_mp_context", "Process", "processes")),
@@ -113,6 +114,9 @@ _CLIENT = (
     ("MPClient._format_exception", ("EngineDeadError",)),
     ("SyncMPClient.__init__", ()),
     ("AsyncMPClient.__init__", ()),
+    ("DPAsyncMPClient.__init__", ()),
+    ("DPLBAsyncMPClient.__init__", ()),
+    ("MPClient.start_engine_core_monitor", ("Thread",)),
 )
 _QUEUES = (
     ("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -34,7 +34,9 @@ class Cause:
         kind: type of the exception, with its module; ``""`` if the process ended without one.
         message: of the exception, or how the process ended.
         traceback: as Python prints it; ``""`` if there is none.
-        at: seconds, by `time.monotonic`, which the processes of one machine share.
+        at: seconds, by `time.monotonic`, which the processes of one machine share: when it was raised, or
+            when an end was seen.
+        killed: a signal has ended the process, or asked it to end.
     """
 
     role: str
@@ -43,6 +45,7 @@ class Cause:
     message: str = ""
     traceback: str = ""
     at: float = 0.0
+    killed: bool = False
 
     @classmethod
     def of(cls, error: BaseException, role: str, pid: int) -> Cause:
@@ -74,7 +77,8 @@ class Cause:
             said = f"was ended by {_signal_name(-exit_code)}{when}"
         else:
             said = f"exited with status {exit_code}{when}"
-        return cls(role, pid, "", said, at=time.monotonic())
+        killed = exit_code is not None and exit_code < 0
+        return cls(role, pid, "", said, at=time.monotonic(), killed=killed)
 
     @classmethod
     def of_delay(cls, role: str, pid: int, waited: float) -> Cause:
@@ -101,6 +105,11 @@ class Cause:
             return f"{who} {self.message}"
         said = f"{who} failed: {self.kind}: {self.message}"
         return f"{said}\n\n{self.traceback}" if self.traceback else said
+
+
+def first_of(causes: Iterable[Cause]) -> Cause | None:
+    """What went wrong first: a process that was killed, for others fail because of it; then what was raised."""
+    return min(causes, key=lambda cause: (not cause.killed, not cause.kind, cause.at), default=None)
 
 
 class StartupError(RuntimeError):

@@ -375,8 +375,13 @@ def transactional(
                 raise
 
         # What a caller passes; `__wrapped__` alone would have it pass the transaction.
-        signature = inspect.signature(function)
-        parameters = [one for index, one in enumerate(signature.parameters.values()) if index != 1]
+        signature = inspect.signature(function, follow_wrapped=False)
+        if "__wrapped__" in vars(function):
+            # What it stands for knows of no transaction.
+            signature = inspect.signature(function)
+            parameters = list(signature.parameters.values())
+        else:
+            parameters = [one for index, one in enumerate(signature.parameters.values()) if index != 1]
         construct.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return construct
 

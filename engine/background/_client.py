@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import functools
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,11 +61,37 @@ def hardened_client_shutdown(upstream: Callable[..., None]) -> Callable[..., Non
         try:
             upstream(self, *args, **kwargs)
         finally:
-            results = vars(self).get("utility_results", {})
-            for future in list(results.values()):
-                _fail(future, _dead(self))
+            _fail_what_is_asked(self)
 
     return shutdown
+
+
+def hardened_monitor(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``MPClient.start_engine_core_monitor``: it goes on for an engine that has said that it dies.
+
+    Upstream's leaves it at that, since the client knows; but who has asked something still waits.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def start_engine_core_monitor(self: Any) -> None:
+        # Without a reference to the client, which would never be collected then.
+        client = weakref.ref(self)
+
+        def thread(target: Callable[[], None], **kwargs: Any) -> threading.Thread:
+            def run() -> None:
+                target()
+                left = client()
+                if left is not None:
+                    _fail_what_is_asked(left)
+
+            return threading.Thread(target=run, **kwargs)
+
+        rebound(upstream, Thread=thread)(self)
+
+    return start_engine_core_monitor
 
 
 def hardened_ensure_alive(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -156,7 +183,14 @@ def _expecting(make_zmq_socket: Callable[..., Any]) -> Callable[..., Any]:
     def make(context: Any, path: str, *args: Any, **kwargs: Any) -> Any:
         if file := file_of(path):
             expect_file(file)
-        return make_zmq_socket(context, path, *args, **kwargs)
+        before = set(context._sockets)
+        try:
+            return make_zmq_socket(context, path, *args, **kwargs)
+        except BaseException:
+            # One that could not be bound; the end of its context would wait for it.
+            for socket in set(context._sockets) - before:
+                socket.close(linger=0)
+            raise
 
     return make
 
@@ -205,7 +239,10 @@ def _cause(client: Any) -> Cause | None:
     if told is None:
         return None
     failed = getattr(manager, "failed_proc_name", None)
-    return told.first_cause(failed) if failed else None
+    if failed:
+        return told.first_cause(failed)
+    # It has said so, and has not ended yet.
+    return told.told() if client.resources.engine_dead else None
 
 
 def _noted(error: Exception, client: Any) -> Exception:
@@ -214,6 +251,12 @@ def _noted(error: Exception, client: Any) -> Exception:
     if cause is not None and not getattr(error, "__notes__", ()):
         error.add_note(f"The engine has ended: {cause}")
     return error
+
+
+def _fail_what_is_asked(client: Any) -> None:
+    """Have whatever is asked of an engine that is dead fail."""
+    for future in list(vars(client).get("utility_results", {}).values()):
+        _fail(future, _dead(client))
 
 
 def _dead(client: Any) -> Exception:

@@ -9,7 +9,7 @@ import threading
 from types import MethodType
 from typing import Any
 
-from engine._rebound import globals_of, rebound
+from engine._rebound import rebound
 from engine._standin import Standin
 
 
@@ -18,14 +18,14 @@ class Handshake:
 
     Args:
         process: that is constructed.
-        kind: its class.
+        names: the global names of its constructor.
     """
 
-    def __init__(self, process: Any, kind: Any) -> None:
-        self._zmq: Any = globals_of(kind.__init__)["zmq"]
+    def __init__(self, process: Any, names: dict[str, Any]) -> None:
+        self._zmq: Any = names["zmq"]
         self._made: list[Any] = []
         self.perform = MethodType(
-            rebound(kind._perform_handshakes, zmq=Standin(self._zmq, Context=self._context)), process
+            rebound(type(process)._perform_handshakes, zmq=Standin(self._zmq, Context=self._context)), process
         )
         """Stands for ``_perform_handshakes``."""
 
@@ -44,12 +44,12 @@ class Threads:
 
     Args:
         process: that is constructed.
-        kind: its class.
+        names: the global names of its constructor.
     """
 
-    def __init__(self, process: Any, kind: Any) -> None:
+    def __init__(self, process: Any, names: dict[str, Any]) -> None:
         self._process = process
-        self._zmq: Any = globals_of(kind.__init__)["zmq"]
+        self._zmq: Any = names["zmq"]
         self._contexts: list[_Context] = []
         self._threads: list[threading.Thread] = []
         self.stopping = False
@@ -114,4 +114,5 @@ class _Context:
 
     def __exit__(self, *failure: object) -> None:
         if self._threads.leaves(self):
-            self.real.term()
+            # Closes the sockets too, which are this thread's, and whose own blocks end after this one.
+            self.real.__exit__(*failure)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from engine._socket_files import expect_file, file_of, own_file, remove_file
 from engine._standin import Standin
 from engine._startup import StartupError
 from engine._transaction import OwnershipTransaction, transactional
+from engine.background._process import run_engine_core
 from engine.background._told import Told, hear_from, told_to
 from engine.multiproc._context import close_process
 from engine.multiproc._waiting import ready_timeout
@@ -42,7 +44,8 @@ def hardened_manager_init(upstream: Callable[..., None], options: dict[str, Any]
         context = globals_of(upstream)["get_mp_context"]
         rebound(upstream, get_mp_context=lambda: _Context(context(), told))(self, *args, **kwargs)
         told.started()
-        hear_from(self, told)
+        if told.processes:
+            hear_from(self, told)
 
     return __init__
 
@@ -140,7 +143,8 @@ class _Context:
         self._told = told
 
     def Process(self, *args: Any, **kwargs: Any) -> Any:
-        if args or "kwargs" not in kwargs:
+        ours = inspect.unwrap(kwargs.get("target", run_engine_core)) is run_engine_core
+        if args or "kwargs" not in kwargs or not ours:
             return self._context.Process(*args, **kwargs)
         return self._told.attach(self._context, self._context.Process, kwargs)
 

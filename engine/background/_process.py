@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -40,6 +41,9 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
     start = _Start(pipe, "engine" if rank == 0 else f"engine[{rank}]")
     names = globals_of(upstream)
     kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
+    # Up to 0.30 vLLM sets its own only once the engine is constructed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, start.handler(start.note))
     try:
         rebound(upstream, signal=_Signals(start), **kinds)(*args, **kwargs)
     except BaseException as error:
@@ -56,6 +60,7 @@ class _Start:
         self.teller = Teller(pipe, role, self.worker_died)
         telling(self.teller)
         self.asked = 0
+        self.noted = 0
 
     def of(self, kind: Any) -> Callable[..., Any]:
         """What constructs an engine of that kind."""
@@ -63,6 +68,16 @@ class _Start:
         def construct(*args: Any, **kwargs: Any) -> Any:
             made = kind(*args, **kwargs)
             self.engine = made
+            send = made._send_engine_dead
+
+            def send_engine_dead() -> None:
+                # First, so that whoever hears that the engine is dead can tell why.
+                error = sys.exception()
+                if error is not None:
+                    self.tell(error)
+                send()
+
+            made._send_engine_dead = send_engine_dead
             if self.asked:
                 # What the handler raised was lost, in a finalizer say.
                 made.shutdown()
@@ -70,6 +85,10 @@ class _Start:
             return made
 
         return construct
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """The handler between the end of a construction and that of vLLM's own."""
+        self.noted = number
 
     def handler(self, upstream: Callable[[int, FrameType | None], object]) -> Callable[..., None]:
         """Upstream's handler once the engine is constructed; that notes it was asked, and goes on."""
@@ -107,7 +126,11 @@ class _Signals:
         self._start = start
 
     def signal(self, number: int, handler: Any) -> Any:
-        return signal.signal(number, self._start.handler(handler) if callable(handler) else handler)
+        before = signal.signal(number, self._start.handler(handler) if callable(handler) else handler)
+        if self._start.noted == number and self._start.engine is not None:
+            self._start.noted = 0
+            os.kill(os.getpid(), number)
+        return before
 
     def __getattr__(self, name: str) -> Any:
         return getattr(signal, name)
@@ -124,9 +147,10 @@ def hardened_process_init(upstream: Callable[..., None], options: dict[str, Any]
     @transactional("EngineCoreProc", **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
-        handshake = transaction.own("handshake", Handshake(self, type(self)), release="close")
+        names = globals_of(upstream)
+        handshake = transaction.own("handshake", Handshake(self, names), release="close")
         transaction.own("engine core", self, release=_shut_down)
-        threads = transaction.own("threads", Threads(self, type(self)), release="stop")
+        threads = transaction.own("threads", Threads(self, names), release="stop")
         self._perform_handshakes = handshake.perform
         try:
             rebound(upstream, threading=threads.threading())(self, *args, **kwargs)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from engine._startup import WORKER, Cause, cause_in, is_stopped, status_of
+from engine._startup import WORKER, Cause, cause_in, first_of, is_stopped, status_of
 from engine.background._process import PIPE
 
 _TOLD = "_told_by_engines"
@@ -27,10 +27,10 @@ class Told:
         self._readers: list[tuple[Any, Any]] = []
         self._writers: list[Any] = []
         self._causes: list[Cause] = []
-        self._workers: dict[str, int] = {}
-        """Role of each worker that has started -> its pid."""
-        self._ready: set[str] = set()
-        """Roles of those that are ready."""
+        self._workers: dict[int, str] = {}
+        """Pid of each worker that has started -> its role, which those of two engines share."""
+        self._ready: set[int] = set()
+        """Pids of those that are ready."""
         # Of the same thread again: a second interrupt may ask as well.
         self._lock = threading.RLock()
 
@@ -47,6 +47,11 @@ class Told:
         while self._writers:
             self._writers.pop().close()
 
+    @property
+    def processes(self) -> list[Any]:
+        """Those that have a pipe."""
+        return [process for process, _ in self._readers]
+
     def close(self) -> None:
         """Close all, after a last look."""
         with self._lock:
@@ -60,28 +65,36 @@ class Told:
         return max(0.0, self._until - time.monotonic())
 
     def first_cause(self, failed: str = "") -> Cause | None:
-        """The first that one has told; or how the first of those has ended that told nothing.
+        """What went wrong first: of what was told, and of those that ended.
 
         Args:
             failed: name of the process that is known to have ended first; then others' ends follow from it.
         """
         with self._lock:
+            told = self.told()
+            ends = [
+                Cause.of_end(self._role(number), process.pid, status, early=not failed)
+                for number, (process, _) in enumerate(self._readers)
+                if failed in ("", process.name) and (status := status_of(process)) is not None
+            ]
+        return first_of([*([told] if told else ()), *ends])
+
+    def told(self) -> Cause | None:
+        """The first that one has told, if any has."""
+        with self._lock:
             self._hear()
-            if self._causes:
-                return min(self._causes, key=lambda cause: cause.at)
-            for number, (process, _) in enumerate(self._readers):
-                status = status_of(process)
-                if status is not None and failed in ("", process.name):
-                    return Cause.of_end(self._role(number), process.pid, status, early=not failed)
-        return None
+            return first_of(self._causes)
 
     def delay(self) -> Cause:
         """Who is to blame when the time is over: one that is stopped; else a worker, else an engine."""
+        cause = self.told()
+        if cause is not None:
+            # It has told, and not ended.
+            return cause
         with self._lock:
-            self._hear()
-            workers = list(self._workers.items())
+            workers = [(role, pid) for pid, role in self._workers.items()]
             engines = [(self._role(number), one.pid) for number, (one, _) in enumerate(self._readers)]
-            unready = [one for one in workers if one[0] not in self._ready]
+            unready = [one for one in workers if one[1] not in self._ready]
         stopped = [one for one in (*workers, *engines) if is_stopped(one[1])]
         role, pid = (*stopped, *unready, *engines)[0]
         return Cause.of_delay(role, pid, self.limit)
@@ -101,9 +114,9 @@ class Told:
             self._causes.append(cause)
         elif isinstance(message, dict) and message.get("status") == WORKER:
             role, pid = str(message["role"]), int(message["pid"])
-            self._workers[role] = pid
+            self._workers[pid] = role
             if message["ready"]:
-                self._ready.add(role)
+                self._ready.add(pid)
 
 
 def hear_from(manager: Any, told: Told) -> None:

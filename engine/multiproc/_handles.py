@@ -12,7 +12,7 @@ from typing import Any
 from engine._processes import stop_processes
 from engine._rebound import globals_of, rebound
 from engine._standin import Standin
-from engine._startup import Cause, StartupError, cause_in, teller
+from engine._startup import Cause, StartupError, cause_in, first_of, teller
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording, close_process
 from engine.multiproc._queues import give_back_queue, remove_names
@@ -89,8 +89,8 @@ class Workers:
             return waited(unready)
         except StartupError as error:
             # Several may have been heard at once: a worker fails because another has.
-            first = min([error.cause, *_causes(unready)], key=lambda cause: cause.at)
-            if first is error.cause:
+            first = first_of([error.cause, *_causes(unready)])
+            if first is None or first is error.cause:
                 raise
             raise StartupError(first) from None
 
