@@ -108,7 +108,7 @@ class Cause:
 
 
 def first_of(causes: Iterable[Cause]) -> Cause | None:
-    """What went wrong first: a process that was killed, for others fail because of it; then what was raised."""
+    """What went wrong first: that a process was killed, since others fail by it; then what was raised."""
     return min(causes, key=lambda cause: (not cause.killed, not cause.kind, cause.at), default=None)
 
 
