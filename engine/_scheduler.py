@@ -8,12 +8,14 @@ constructor has failed is nobody's to shut down.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from engine._rebound import globals_of, rebound
 from engine._standin import Standin
-from engine._transaction import OwnershipTransaction, transactional
+from engine._transaction import OwnershipTransaction
 
 ORDER = ("event publisher", "KV connector", "encoder-cache connector")
 """Of upstream's own ``shutdown``."""
@@ -34,23 +36,35 @@ def hardened_scheduler_init(upstream: Callable[..., None], options: dict[str, An
         options: of the `OwnershipTransaction`.
     """
 
-    @transactional("Scheduler", order=ORDER, **options)
-    @functools.wraps(upstream)
-    def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
-        names = globals_of(upstream)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        with OwnershipTransaction("Scheduler", order=ORDER, **options) as transaction:
+            _recording(upstream, transaction)(self, *args, **kwargs)
 
-        def standin(factory: str) -> Standin:
-            method, what = MADE_BY[factory]
-            make = getattr(names[factory], method)
+    return functools.wraps(upstream)(_named_as(upstream, __init__))
 
-            def making(*arguments: Any, **keywords: Any) -> Any:
-                return transaction.acquire(what, make, *arguments, release=shut_down, keywords=keywords)
 
-            return Standin(names[factory], **{method: making})
+def _recording(upstream: Callable[..., None], transaction: OwnershipTransaction) -> Callable[..., None]:
+    """The constructor, with factories whose products are owned from the moment at which they are made."""
+    names = globals_of(upstream)
 
-        rebound(upstream, **{factory: standin(factory) for factory in MADE_BY})(self, *args, **kwargs)
+    def standin(factory: str) -> Standin:
+        method, what = MADE_BY[factory]
+        make = getattr(names[factory], method)
 
-    return __init__
+        def making(*arguments: Any, **keywords: Any) -> Any:
+            return transaction.acquire(what, make, *arguments, release=shut_down, keywords=keywords)
+
+        return Standin(names[factory], **{method: making})
+
+    return rebound(upstream, **{factory: standin(factory) for factory in MADE_BY})
+
+
+def _named_as(upstream: Callable[..., None], ours: FunctionType) -> FunctionType:
+    """That function, under the name of `upstream` to whatever looks at frames: it is a layer of vLLM's still."""
+    plain = inspect.unwrap(upstream)
+    code = ours.__code__.replace(co_name=plain.__name__, co_qualname=plain.__qualname__)
+    names = {**ours.__globals__, "__name__": plain.__module__}
+    return FunctionType(code, names, plain.__name__, ours.__defaults__, ours.__closure__)
 
 
 def shut_down(made: Any) -> None:

@@ -82,7 +82,7 @@ def _remove(processes: Iterable[psutil.Process], names: Iterable[str]) -> None:
             Path(folder, name).unlink(missing_ok=True)
 
 
-def _left(before: set[str], seconds: float) -> list[str]:
+def left_after(before: set[str], seconds: float) -> list[str]:
     """What there is more of these, for so long."""
     end = time.monotonic() + seconds
     while (more := segments() - before) and time.monotonic() < end:
@@ -145,7 +145,7 @@ def _staying_at(holder: Any, name: str, times: int, then: Then, *, wait: float) 
     else:
         status = os.waitstatus_to_exitcode(os.waitpid(caller, 0)[1])
     alive = living(below, wait)
-    left = _left(before, 0.0 if alive else wait)
+    left = left_after(before, 0.0 if alive else wait)
     _remove(below, left)
     if status == -1:
         os.waitpid(caller, 0)

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from tests.engine._served import Served, completion, prepare
-from tests.engine.checks_background import living, segments
+from tests.engine.checks_background import left_after, living, segments
 
 pytestmark = [
     pytest.mark.engine,
@@ -37,7 +37,7 @@ def test_it_answers_as_vllm_does_byte_for_byte_and_leaves_nothing(directory: Pat
         below = psutil.Process(hardened.process.pid).children(recursive=True)
         assert hardened.end() == plain.process.returncode
     assert living(below, 5.0) == []
-    assert segments() - before == set()
+    assert left_after(before, 5.0) == []
 
 
 def test_a_server_that_is_killed_takes_all_that_it_started_along(directory: Path) -> None:
@@ -48,4 +48,4 @@ def test_a_server_that_is_killed_takes_all_that_it_started_along(directory: Path
         hardened.process.kill()
         hardened.process.wait()
         assert living(below, 5.0) == []
-    assert segments() - before == set()
+    assert left_after(before, 5.0) == []
