@@ -59,9 +59,10 @@ def _recording(upstream: Callable[..., None], transaction: OwnershipTransaction)
     return rebound(upstream, **{factory: standin(factory) for factory in MADE_BY})
 
 
-def _named_as(upstream: Callable[..., None], ours: FunctionType) -> FunctionType:
-    """That function, under the name of `upstream` to whatever looks at frames: it is a layer of vLLM's still."""
-    plain = inspect.unwrap(upstream)
+def _named_as(upstream: Callable[..., None], function: Callable[..., None]) -> FunctionType:
+    """That function, by the name of `upstream` to whatever looks at frames: it is a layer of vLLM's still."""
+    plain: Any = inspect.unwrap(upstream)
+    ours: Any = function
     code = ours.__code__.replace(co_name=plain.__name__, co_qualname=plain.__qualname__)
     names = {**ours.__globals__, "__name__": plain.__module__}
     return FunctionType(code, names, plain.__name__, ours.__defaults__, ours.__closure__)
