@@ -37,12 +37,14 @@ class Row:
     """What came of one signal to one process, over all milestones."""
 
     cases: int = 0
+    missed: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     gone: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def add(self, case: dict[str, Any]) -> None:
         self.cases += 1
+        self.missed += case["verdict"] == "not-reached"
         self.seconds.append(case["seconds"])
         self.verdicts.update({problem["verdict"] for problem in case["problems"] if problem["violation"]})
         for note in case["notes"]:
@@ -53,7 +55,7 @@ class Row:
     def text(self) -> str:
         left = self.verdicts["leak"] + self.verdicts["hang"] + self.verdicts["crash"]
         longest = f"{max(self.gone):6.2f}" if self.gone else f"{'-':>6}"
-        return f"{self.cases:6}{left:6}{self.verdicts['masked']:8}{longest}{max(self.seconds):8.1f}"
+        return f"{self.cases:6}{self.missed:8}{left:6}{self.verdicts['masked']:8}{longest}{max(self.seconds):8.1f}"
 
 
 def main() -> int:
@@ -102,7 +104,7 @@ def sweep(
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     cases = {case["id"]: case for case in json.loads(report.read_text("utf-8"))["cases"]}
-    return [case for case in cases.values() if case["verdict"] != "not-reached"]
+    return list(cases.values())
 
 
 def by_fault(cases: Iterable[dict[str, Any]]) -> dict[str, Row]:
@@ -116,15 +118,17 @@ def by_fault(cases: Iterable[dict[str, Any]]) -> dict[str, Row]:
 def show(rows: dict[str, dict[str, Row]], faults: Iterable[str]) -> None:
     python = ".".join(map(str, sys.version_info[:3]))
     print(f"vLLM {vllm_version()}, Python {python}, {len(os.sched_getaffinity(0))} cores\n")
-    print(f"{'':20}{'upstream':^36}{'hardened':^36}")
-    print(f"{'':20}" + f"{'cases':>6}{'left':>6}{'masked':>8}{'gone':>6}{'longest':>8}  " * 2)
+    print(f"{'':18}{'upstream':^44}{'hardened':^44}")
+    columns = f"{'cases':>6}{'missed':>8}{'left':>6}{'masked':>8}{'gone':>6}{'longest':>8}  "
+    print(f"{'':18}" + columns * 2)
     for fault in faults:
-        line = f"{fault:20}"
+        line = f"{fault:18}"
         for kind in ("vllm", "engine"):
             row = rows[kind].get(fault)
-            line += f"{row.text}  " if row is not None else f"{'-':>34}  "
+            line += f"{row.text}  " if row is not None else f"{'-':>42}  "
         print(line.rstrip())
-    print("\nleft: a process, shared memory or a file was left, or the caller had not ended, at the deadline")
+    print("\nmissed: the milestone, or the process that the signal is for, did not come")
+    print("left: a process, shared memory or a file was left, or the caller had not ended, at the deadline")
     print("masked: what the caller got does not name the cause")
     print("gone: the longest time until every process was gone; longest: of one case; both in seconds")
 
