@@ -55,7 +55,8 @@ class Row:
     def text(self) -> str:
         left = self.verdicts["leak"] + self.verdicts["hang"] + self.verdicts["crash"]
         longest = f"{max(self.gone):6.2f}" if self.gone else f"{'-':>6}"
-        return f"{self.cases:6}{self.missed:8}{left:6}{self.verdicts['masked']:8}{longest}{max(self.seconds):8.1f}"
+        masked, slowest = self.verdicts["masked"], max(self.seconds)
+        return f"{self.cases:6}{self.missed:8}{left:6}{masked:8}{longest}{slowest:8.1f}"
 
 
 def main() -> int:
