@@ -29,12 +29,15 @@ _NOT_IN_A_COPY = frozenset(
 
 
 def sampled(points: Sequence[Point], options: Options) -> list[Point]:
-    """At most `options.limit` points, the first two calls of each site always among them."""
+    """At most `options.limit` points; the first two calls of each site before any other, if there is room."""
     if not options.limit or len(points) <= options.limit:
         return list(points)
     first = [p for p in points if p.occurrence <= 2]
     rest = [p for p in points if p.occurrence > 2]
-    random.Random(options.seed).shuffle(rest)
+    source = random.Random(options.seed)
+    source.shuffle(rest)
+    # Where these alone are too many, the sample is of the whole run and not of its beginning.
+    source.shuffle(first)
     kept = set(id(p) for p in (first + rest)[: options.limit])
     return [p for p in points if id(p) in kept]
 
