@@ -13,7 +13,7 @@ from typing import Any
 
 from engine._executors import give_back_groups, restore_process
 from engine._rebound import globals_of, rebound
-from engine._standin import Standin
+from engine._standin import Standin, recording
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._client import answers_in_time
 
@@ -30,7 +30,7 @@ def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) ->
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         kind = globals_of(upstream)["LLMEngine"]
-        make = _recording(transaction, "engine", kind.from_engine_args, end_engine)
+        make = recording(transaction, "engine", kind.from_engine_args, end_engine)
         with contextlib.ExitStack() as start:
 
             def from_engine_args(*arguments: Any, **keywords: Any) -> Any:
@@ -59,11 +59,11 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
         transaction.own("output handler", self, release=_cancel_handler)
         names = globals_of(upstream)
         kind = names["EngineCoreClient"]
-        renderer = _recording(transaction, "renderer", names["renderer_from_config"], end_renderer)
+        renderer = recording(transaction, "renderer", names["renderer_from_config"], end_renderer)
         with contextlib.ExitStack() as start:
 
             def client_by(name: str) -> Callable[..., Any]:
-                make = _recording(transaction, "engine core", getattr(kind, name), end_client)
+                make = recording(transaction, "engine core", getattr(kind, name), end_client)
 
                 def making(*arguments: Any, **keywords: Any) -> Any:
                     client = make(*arguments, **keywords)
@@ -123,14 +123,3 @@ def _cancel_handler(engine: Any) -> None:
     if task is not None:
         with contextlib.suppress(RuntimeError):  # its loop is closed, and the task with it
             task.get_loop().call_soon_threadsafe(task.cancel)
-
-
-def _recording(
-    transaction: OwnershipTransaction, name: str, make: Callable[..., Any], release: Callable[[Any], None]
-) -> Callable[..., Any]:
-    """Stands for what makes a resource: it is owned from the moment at which that returns."""
-
-    def making(*args: Any, **kwargs: Any) -> Any:
-        return transaction.acquire(name, make, *args, release=release, keywords=kwargs)
-
-    return making

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from engine._rebound import globals_of, rebound
-from engine._standin import Standin
+from engine._standin import Standin, recording
 from engine._transaction import OwnershipTransaction
 
 ORDER = ("event publisher", "KV connector", "encoder-cache connector")
@@ -49,12 +49,8 @@ def _recording(upstream: Callable[..., None], transaction: OwnershipTransaction)
 
     def standin(factory: str) -> Standin:
         method, what = MADE_BY[factory]
-        make = getattr(names[factory], method)
-
-        def making(*arguments: Any, **keywords: Any) -> Any:
-            return transaction.acquire(what, make, *arguments, release=shut_down, keywords=keywords)
-
-        return Standin(names[factory], **{method: making})
+        made = recording(transaction, what, getattr(names[factory], method), shut_down)
+        return Standin(names[factory], **{method: made})
 
     return rebound(upstream, **{factory: standin(factory) for factory in MADE_BY})
 

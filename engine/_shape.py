@@ -108,7 +108,7 @@ _LAUNCHER = (
 )
 _CLIENT = (
     ("BackgroundResources.__call__", ("input_socket", "output_socket", "shutdown_path")),
-    ("MPClient.__init__", ("zmq", "Socket", "shadow", "poll", "resources", "_finalizer")),
+    ("MPClient.__init__", ("zmq", "Socket", "shadow", "poll", "make_zmq_socket", "resources", "_finalizer")),
     ("MPClient.shutdown", ("_finalizer", "resources")),
     ("MPClient.ensure_alive", ("EngineDeadError",)),
     ("MPClient._format_exception", ("EngineDeadError",)),

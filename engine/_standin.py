@@ -1,8 +1,11 @@
-"""What stands for a class of vLLM's in one of its functions."""
+"""What stands for a class of vLLM's, or for what makes something, in one of its functions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from engine._transaction import OwnershipTransaction
 
 
 class Standin:
@@ -17,3 +20,14 @@ class Standin:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kind, name)
+
+
+def recording(
+    transaction: OwnershipTransaction, name: str, make: Callable[..., Any], release: Callable[[Any], None]
+) -> Callable[..., Any]:
+    """Stands for what makes a resource: it is owned from the moment at which that returns."""
+
+    def making(*args: Any, **kwargs: Any) -> Any:
+        return transaction.acquire(name, make, *args, release=release, keywords=kwargs)
+
+    return making

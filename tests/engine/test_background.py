@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.engine._forge import Forge
@@ -15,13 +13,6 @@ pytestmark = [
 ]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
-
-
-@pytest.fixture(scope="module")
-def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
-    one = Forge(tmp_path_factory.mktemp("forge") / "log")
-    yield one
-    one.close()
 
 
 def test_a_scheduler_that_fails_leaves_nothing_and_its_caller_is_told(forge: Forge) -> None:

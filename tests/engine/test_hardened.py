@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,6 @@ CLEAR, SHUTDOWN, SCHEDULER = (
     "UniProcExecutor.shutdown",
     "Scheduler.shutdown",
 )
-
-
-@pytest.fixture(scope="module")
-def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
-    one = Forge(tmp_path_factory.mktemp("forge") / "log")
-    yield one
-    one.close()
 
 
 @pytest.mark.parametrize(

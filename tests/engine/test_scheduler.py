@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.engine._forge import Forge
@@ -11,13 +9,6 @@ from tests.engine._forge import Forge
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
-
-
-@pytest.fixture(scope="module")
-def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
-    one = Forge(tmp_path_factory.mktemp("forge") / "log")
-    yield one
-    one.close()
 
 
 def test_the_publisher_of_events_goes_before_the_caller_hears(forge: Forge) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.engine._forge import Forge
@@ -15,13 +13,6 @@ pytestmark = [
 ]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
-
-
-@pytest.fixture(scope="module")
-def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
-    one = Forge(tmp_path_factory.mktemp("forge") / "log")
-    yield one
-    one.close()
 
 
 def test_an_executor_that_fails_at_its_end_gives_back_workers_memory_sockets_and_pipes(forge: Forge) -> None:

@@ -1,0 +1,17 @@
+"""What the tests of the hardened engine share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine._forge import Forge
+
+
+@pytest.fixture(scope="module")
+def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    """A process with vLLM imported, for the checks of one file."""
+    one = Forge(tmp_path_factory.mktemp("forge") / "log")
+    yield one
+    one.close()
