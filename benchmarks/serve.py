@@ -56,9 +56,8 @@ def main() -> int:
 
 def asked(server: Served, requests: int) -> tuple[list[bytes], float]:
     """The answers to so many requests, and how many came in a second; once it is warm."""
-    client = server.client()
     prompts = [f"request {number} of many" for number in range(requests)]
-    with ThreadPoolExecutor(CLIENTS) as pool:
+    with server.client() as client, ThreadPoolExecutor(CLIENTS) as pool:
         list(pool.map(lambda prompt: completion(client, prompt, TOKENS), prompts[:CLIENTS]))
         started = time.perf_counter()
         answers = list(pool.map(lambda prompt: completion(client, prompt, TOKENS), prompts))

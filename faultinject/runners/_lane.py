@@ -43,7 +43,8 @@ from faultinject.runners._messages import (
 from faultinject.targets import Target, TargetSpec
 
 PR_SET_CHILD_SUBREAPER = 36
-_SCREEN_LIMIT = 3600.0
+_SCREEN_SILENCE = 3600.0
+"""Seconds of silence after which a screen hangs; as a whole it takes as long as it has points."""
 _FAREWELL = 5.0
 """Seconds in which a recording, or a screen, that has said everything may still end by itself."""
 _LOOK_AT_LOG = 0.25
@@ -114,7 +115,11 @@ class Case:
         try:
             settings = getattr(self.order, "settings", None)
             limit = (
-                _SCREEN_LIMIT if isinstance(self.order, Screen) else settings.time_limit if settings else 60.0
+                _SCREEN_SILENCE
+                if isinstance(self.order, Screen)
+                else settings.time_limit
+                if settings
+                else 60.0
             )
             pid, reap = self._start(inside, limit)
             inside.close()
@@ -184,7 +189,8 @@ class Case:
             os._exit(70)
 
     def _watch(self, pid: int, outside: socket.socket, limit: float) -> bool:
-        """Pass on what the case says until it ends; whether it had to be ended."""
+        """Pass on what the case says until it ends; whether it had to be ended: by then its `limit` is over,
+        or a screen has been silent for so long."""
         handle = os.pidfd_open(pid)
         frames = self.frames = Frames()
         until = time.monotonic() + limit
@@ -207,6 +213,8 @@ class Case:
                         raise SystemExit(0)
                     if event & select.POLLIN:
                         self._take(frames, outside.recv(1 << 20))
+                        if isinstance(self.order, Screen):
+                            until = time.monotonic() + limit
                         if self.finished and not isinstance(self.order, RunCase):
                             # All is said; that it can end by itself is asked of cases only.
                             until = min(until, time.monotonic() + _FAREWELL)
@@ -311,7 +319,7 @@ def prepare_process(log: str, temporary: str, stack: str, limit: float) -> None:
     signal.set_wakeup_fd(-1)
     # Kept open on purpose: the dump is written when nothing else runs any more.
     dump: Any = os.open(stack, os.O_WRONLY | os.O_CREAT, 0o600)
-    if limit < _SCREEN_LIMIT:
+    if limit < _SCREEN_SILENCE:
         faulthandler.dump_traceback_later(max(0.05, limit - 0.25), file=dump, exit=False)
 
 

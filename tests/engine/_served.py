@@ -108,7 +108,7 @@ class Served:
         return self.process.wait()
 
     def client(self) -> Any:
-        """An OpenAI client of it."""
+        """An OpenAI client of it; its block closes the connections."""
         from openai import OpenAI
 
         return OpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key="none", max_retries=0)

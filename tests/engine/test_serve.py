@@ -29,11 +29,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_answers_as_vllm_does_byte_for_byte_and_leaves_nothing(directory: Path) -> None:
-    with Served("vllm", directory) as plain:
-        expected = [completion(plain.client(), prompt) for prompt in PROMPTS]
+    with Served("vllm", directory) as plain, plain.client() as client:
+        expected = [completion(client, prompt) for prompt in PROMPTS]
     before = segments()
-    with Served("hardened-vllm", directory) as hardened:
-        assert [completion(hardened.client(), prompt) for prompt in PROMPTS] == expected
+    with Served("hardened-vllm", directory) as hardened, hardened.client() as client:
+        assert [completion(client, prompt) for prompt in PROMPTS] == expected
         below = psutil.Process(hardened.process.pid).children(recursive=True)
         assert hardened.end() == plain.process.returncode
     assert living(below, 5.0) == []

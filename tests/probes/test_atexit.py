@@ -53,6 +53,7 @@ def test_threadings_own_list_is_looked_at_too(in_fork):
     def there():
         import concurrent.futures.thread  # noqa: F401
 
-        return [key for key in ExitCallbacks().snapshot() if key.startswith("threading:")]
+        return list(ExitCallbacks().snapshot())
 
-    assert in_fork(there) == ["threading: concurrent.futures.thread._python_exit"]
+    # Other tests of this process may have imported more that registers itself.
+    assert "threading: concurrent.futures.thread._python_exit" in in_fork(there)
