@@ -31,7 +31,17 @@ sys.path.insert(0, str(ROOT))
 from benchmarks._mutations import Mutation, mutations  # noqa: E402
 from tests.ownership.judged import HEAVY, JUDGED  # noqa: E402
 
-LIGHT = ("_gc_state.py", "_processes.py", "_record.py", "_release.py", "_signals.py", "_transaction.py")
+LIGHT = (
+    "_entry_points.py",
+    "_gc_state.py",
+    "_processes.py",
+    "_rebound.py",
+    "_record.py",
+    "_release.py",
+    "_scheduler.py",
+    "_signals.py",
+    "_transaction.py",
+)
 """Files that need no vLLM."""
 
 LIMIT = 600.0

@@ -17,6 +17,9 @@ from engine._standin import Standin, recording
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._client import answers_in_time
 
+ORDER = ("renderer", "engine core", "output handler")
+"""Of ``AsyncLLM.shutdown``."""
+
 
 def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
     """``LLM.__init__`` as a transaction.
@@ -53,7 +56,7 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
         options: of the `OwnershipTransaction`.
     """
 
-    @transactional(upstream.__qualname__.partition(".")[0], **options)
+    @transactional(upstream.__qualname__.partition(".")[0], order=ORDER, **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         transaction.own("output handler", self, release=_cancel_handler)
@@ -81,10 +84,10 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
 
 
 def end_engine(engine: Any) -> None:
-    """End an `LLMEngine`, which has no method for it: the core, then the renderer."""
+    """End an `LLMEngine`, which has no method for it: the renderer, then the core."""
     with contextlib.ExitStack() as steps:
-        steps.callback(end_renderer, getattr(engine, "renderer", None))
         steps.callback(end_client, engine.engine_core)
+        steps.callback(end_renderer, getattr(engine, "renderer", None))
 
 
 def end_client(client: Any) -> None:

@@ -33,7 +33,7 @@ def _decorated(decoration: Any, inner: Any, ours: FunctionType) -> FunctionType:
     One that keeps what it wraps elsewhere than in its closure cannot be copied so, and is left out.
     """
     cells = getattr(decoration, "__closure__", None) or ()
-    if not isinstance(decoration, FunctionType) or not any(_holds(cell, inner) for cell in cells):
+    if not any(_holds(cell, inner) for cell in cells):
         return ours
     closure = tuple(CellType(ours) if _holds(cell, inner) else cell for cell in cells)
     return _copy(decoration, decoration.__globals__, closure)

@@ -59,8 +59,8 @@ class Judged:
         return said if self.level == "steps" else f"{said}, {self.level}"
 
 
-_LIGHT, _STUCK, _SIGNALS, _FROZEN, _OF_VLLM = (
-    f"tests.ownership.targets{end}" for end in ("", "_stuck", "_signals", "_frozen", "_vllm")
+_LIGHT, _STUCK, _SIGNALS, _FROZEN, _ENTRY, _OF_VLLM = (
+    f"tests.ownership.targets{end}" for end in ("", "_stuck", "_signals", "_frozen", "_entry", "_vllm")
 )
 
 
@@ -114,6 +114,18 @@ JUDGED = (
     Judged(f"{_SIGNALS}:Freezes", ignore=_FROZEN_FROM_THE_START),
     Judged(f"{_FROZEN}:FrozenBefore", seconds=20.0),
     Judged(f"{_FROZEN}:FrozenBeforeOnly", seconds=20.0),
+    *(
+        Judged(f"{_ENTRY}:{name}")
+        for name in (
+            "LLM",
+            "Traced",
+            "KeptElsewhere",
+            "Asynchronous",
+            "LoopClosed",
+            "Synchronous",
+            "Scheduler",
+        )
+    ),
     Judged(f"{_LIGHT}:Plain", faults=("RuntimeError", "KeyboardInterrupt"), names=(), runner="auto"),
     Judged(f"{_LIGHT}:InABlock", faults=("RuntimeError", "KeyboardInterrupt"), names=(), runner="auto"),
     Judged(f"{_LIGHT}:Plain", level="opcodes", faults=("SIGINT",), names=(), runner="auto"),

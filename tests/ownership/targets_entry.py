@@ -1,0 +1,290 @@
+"""Entry points and a scheduler in small, under the wrappers that `engine` puts around vLLM's. No vLLM.
+
+They have the names and methods by which those wrappers know vLLM's. What a rollback leaves out is a
+descriptor that stays open, and so is one that it complains of, or that it gives back in another way than
+the resource's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import engine._executors
+from engine import StartupError
+from engine._entry_points import hardened_engine_init, hardened_llm_init
+from engine._scheduler import hardened_scheduler_init
+from engine.background._told import Told, hear_from
+from tests.ownership.targets import Channel, configure
+
+
+class _Complains(logging.Handler):
+    """Nothing here fails to be released: to hear of anything leaves two descriptors open."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        os.pipe()
+
+
+LOUD = logging.Logger("loud")
+LOUD.addHandler(_Complains())
+OPTIONS: dict[str, Any] = {"logger": LOUD}
+
+
+def cleanup_dist_env_and_memory() -> None:
+    """Ends more than a construction has set up."""
+    os.pipe()
+
+
+class Renderer(Channel):
+    """One with threads; those of earlier versions have no ``shutdown``."""
+
+    shutdown = Channel.close
+
+
+class Client(Channel):
+    """Of an engine in another process, which does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        process = SimpleNamespace(pid=os.getpid(), name="engine", exitcode=None)
+        self.told = Told(0.1)
+        self.told.attach(multiprocessing, lambda **_: process, {"kwargs": {}})
+        self.told.started()
+        self.resources = SimpleNamespace(engine_manager=SimpleNamespace())
+        hear_from(self.resources.engine_manager, self.told)
+        self.utility_results: dict[int, Future[None]] = {}
+
+    def ask(self) -> None:
+        """Wait for an answer; that none comes is known once the engine's time is over."""
+        asked = self.utility_results[1] = Future()
+        with suppress(StartupError):
+            asked.result()
+
+    def shutdown(self) -> None:
+        self.told.close()
+        self.close()
+
+
+class ClientHere:
+    """Of an engine core in this process: its own shutdown, and its finalizer, would do too much."""
+
+    def __init__(self, finalizer: bool) -> None:
+        self.engine_core = Core()
+        if finalizer:
+            self._finalizer = Finalizer()
+
+    def ask(self) -> None: ...
+
+    def shutdown(self) -> None:
+        cleanup_dist_env_and_memory()
+
+
+class Finalizer(Channel):
+    detach = Channel.close
+
+
+class Core(Channel):
+    """Its executor has set something up in this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        groups, state = Channel(), Channel()
+        self.model_executor = SimpleNamespace()
+        vars(self.model_executor)[engine._executors._SET_UP] = (
+            SimpleNamespace(give_back=groups.close),
+            SimpleNamespace(restore=state.close),
+        )
+
+    def shutdown(self) -> None:
+        cleanup_dist_env_and_memory()
+        self.close()
+
+
+class Task(Channel):
+    """Of a loop that runs in another thread, or is closed and has ended it."""
+
+    def __init__(self, closed: bool) -> None:
+        super().__init__()
+        self.closed = closed
+        if closed:
+            self.close()
+
+    def get_loop(self) -> Task:
+        return self
+
+    def call_soon_threadsafe(self, call: Callable[[], object]) -> None:
+        if self.closed:
+            raise RuntimeError("the loop is closed")
+        call()
+
+    cancel = Channel.close
+
+
+class LLMEngine:
+    """What `LLM` makes."""
+
+    def __init__(self, renderer: object) -> None:
+        self.renderer = renderer
+        self.engine_core = Client()
+
+    @classmethod
+    def from_engine_args(cls, renderer: object) -> LLMEngine:
+        return cls(renderer)
+
+
+class LLM:
+    """An engine whose renderer has threads."""
+
+    def __init__(self) -> None:
+        self.llm_engine = LLMEngine.from_engine_args(Renderer())
+        self.llm_engine.engine_core.ask()
+        self.size = configure()
+
+    def close(self) -> None:
+        self.llm_engine.renderer.shutdown()  # type: ignore[attr-defined]
+        self.llm_engine.engine_core.shutdown()
+
+
+def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decoration; one of its cells is empty."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args) if args else empty
+
+    if not callable(wrapper):
+        empty = None
+    return wrapper
+
+
+class Kept:
+    """A decoration that keeps what it wraps as an attribute, and cannot be copied."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any) -> Any:
+        raise AssertionError("it is to be left out")
+
+
+class Traced(LLM):
+    """One whose constructor somebody has decorated."""
+
+    __init__ = traced(LLM.__init__)
+
+
+class KeptElsewhere(LLM):
+    """Likewise, in another way; its renderer has no threads."""
+
+    @Kept
+    def __init__(self) -> None:
+        self.llm_engine = LLMEngine.from_engine_args(None)
+        self.size = configure()
+
+    def close(self) -> None:
+        self.llm_engine.engine_core.shutdown()
+
+
+for one in (LLM, Traced, KeptElsewhere):
+    one.__init__ = hardened_llm_init(one.__init__, OPTIONS)  # type: ignore[misc]
+
+
+class EngineCoreClient:
+    """What makes clients; the process's own engine core has a finalizer in some of its versions."""
+
+    @staticmethod
+    def make_client(here: bool, finalizer: bool) -> Any:
+        return ClientHere(finalizer) if here else Client()
+
+    make_async_mp_client = make_client
+
+
+def renderer_from_config() -> Renderer:
+    return Renderer()
+
+
+class Asynchronous:
+    """An engine core in another process, and a task that has begun."""
+
+    here = finalizer = closed = False
+
+    def __init__(self) -> None:
+        self.renderer = renderer_from_config()
+        self.engine_core = EngineCoreClient.make_async_mp_client(self.here, self.finalizer)
+        self.engine_core.ask()
+        self.output_handler: Task | None = Task(self.closed)
+        self.size = configure()
+
+    def close(self) -> None:
+        self.renderer.shutdown()
+        self.engine_core.shutdown()
+        if self.output_handler is not None and not self.closed:
+            self.output_handler.cancel()
+
+
+class LoopClosed(Asynchronous):
+    """An engine core in this process, and a task whose loop is closed."""
+
+    here = closed = True
+
+
+class Synchronous(LoopClosed):
+    """An engine core in this process that has a finalizer, and no task yet."""
+
+    finalizer = True
+
+    def __init__(self) -> None:
+        self.output_handler = None
+        self.renderer = renderer_from_config()
+        self.engine_core = EngineCoreClient.make_client(self.here, self.finalizer)
+        self.size = configure()
+
+
+for kind in (Asynchronous, Synchronous):
+    kind.__init__ = hardened_engine_init(kind.__init__, OPTIONS)  # type: ignore[misc]
+
+
+class Connector(Channel):
+    shutdown = Channel.close
+
+
+class KVConnectorFactory:
+    @staticmethod
+    def create_connector() -> Connector:
+        return Connector()
+
+
+class EventPublisherFactory:
+    @staticmethod
+    def create() -> Connector:
+        return Connector()
+
+
+class ECConnectorFactory:
+    """Of a configuration that asks for none."""
+
+    @staticmethod
+    def create_connector() -> None:
+        return None
+
+
+class Scheduler:
+    def __init__(self) -> None:
+        self.connector = KVConnectorFactory.create_connector()
+        self.publisher = EventPublisherFactory.create()
+        ECConnectorFactory.create_connector()
+        self.size = configure()
+
+    def close(self) -> None:
+        self.publisher.shutdown()
+        self.connector.shutdown()
+
+
+Scheduler.__init__ = hardened_scheduler_init(Scheduler.__init__, OPTIONS)  # type: ignore[misc]
