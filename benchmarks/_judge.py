@@ -43,7 +43,8 @@ class _UntilRed:
 
 
 def seen_by(judged: Judged, directory: Path) -> str:
-    """The verdict of the first case that shows something, ``refused`` if nothing can be swept, or ``""``."""
+    """The verdict of the first case that shows something, or ``""``; ``refused`` if nothing can be swept, and
+    ``unmade`` if the constructor never gets to its last step."""
     reporter = _UntilRed(judged)
     try:
         with contextlib.suppress(_Red):
@@ -51,8 +52,9 @@ def seen_by(judged: Judged, directory: Path) -> str:
     except TargetError:
         return "refused"
     except UsageError:
-        # A frame that is to be the target's own is not there any more. Another target shows what that does.
-        return ""
+        # A point, or a frame of the target's own, is not there any more. Where that is not the last step,
+        # another target shows what it does.
+        return "unmade" if judged.at_the_end else ""
     return reporter.seen
 
 

@@ -156,8 +156,9 @@ def traced(function: Callable[..., Any]) -> Callable[..., Any]:
     """A decoration; one of its cells is empty."""
 
     @functools.wraps(function)
-    def wrapper(*args: Any) -> Any:
-        return function(*args) if args else empty
+    def wrapper(made: Any, *args: Any) -> Any:
+        made.decorated = True
+        return function(made, *args) if made else empty
 
     if not callable(wrapper):
         empty = None
@@ -175,9 +176,20 @@ class Kept:
 
 
 class Traced(LLM):
-    """One whose constructor somebody has decorated."""
+    """One whose constructor somebody has decorated.
 
-    __init__ = traced(LLM.__init__)
+    Raises:
+        RuntimeError: the decoration was left out.
+    """
+
+    decorated = False
+
+    @traced
+    def __init__(self) -> None:
+        if not self.decorated:
+            raise RuntimeError("the decoration is gone")
+        self.llm_engine = LLMEngine.from_engine_args(Renderer())
+        self.size = configure()
 
 
 class KeptElsewhere(LLM):
