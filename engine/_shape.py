@@ -78,7 +78,15 @@ def _missing_from_constructor(core: Any) -> list[str]:
 _WORKERS = (
     (
         "MultiprocExecutor._init_executor",
-        ("MessageQueue", "WorkerProc", "make_worker_process", "wait_for_ready", "_ensure_worker_termination"),
+        (
+            "MessageQueue",
+            "WorkerProc",
+            "make_worker_process",
+            "wait_for_ready",
+            "_ensure_worker_termination",
+            "get_open_port",
+            "get_file_store_init_method",
+        ),
     ),
     ("MultiprocExecutor.start_worker_monitor", ("Thread",)),
     ("MultiprocExecutor.shutdown", ("rpc_broadcast_mq",)),
@@ -120,6 +128,8 @@ _CLIENT = (
 )
 _QUEUES = (
     ("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),
+    ("MessageQueue.create_from_handle", ("Context", "ShmRingBuffer")),
+    ("ShmRingBuffer.__init__", ("shared_memory", "SharedMemory", "is_creator")),
     ("MessageQueue.wait_until_ready", ("local_socket", "remote_socket", "recv")),
 )
 _SCHEDULER = (

@@ -119,6 +119,10 @@ class _Start:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _cleaning(number: int, frame: FrameType | None) -> None:
+    """The handler while the process cleans up, which is what it was asked to do."""
+
+
 class _Signals:
     """Stands for the module ``signal`` where vLLM sets its handlers."""
 
@@ -126,7 +130,12 @@ class _Signals:
         self._start = start
 
     def signal(self, number: int, handler: Any) -> Any:
-        before = signal.signal(number, self._start.handler(handler) if callable(handler) else handler)
+        if callable(handler):
+            handler = self._start.handler(handler)
+        elif handler is signal.SIG_DFL:
+            # Upstream's clean-up begins so, and would be cut short by a second signal. It is bounded.
+            handler = _cleaning
+        before = signal.signal(number, handler)
         if self._start.noted == number and self._start.engine is not None:
             self._start.noted = 0
             os.kill(os.getpid(), number)

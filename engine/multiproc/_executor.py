@@ -23,6 +23,7 @@ from engine._startup import Cause, ExecutorError
 from engine._transaction import OwnershipTransaction, transactional
 from engine.multiproc._context import Recording
 from engine.multiproc._handles import Workers
+from engine.multiproc._ports import HeldPorts
 from engine.multiproc._queues import give_back_queue
 
 VARIABLES = ("VLLM_WORKER_MULTIPROC_METHOD", "OMP_NUM_THREADS", "VLLM_OMP_NUM_THREADS_SET_BY_VLLM")
@@ -84,6 +85,7 @@ def hardened_init_executor(
         transaction.own("handler for the end of the process", self, release=_detach)
         rendezvous: list[str] = []
         transaction.own("rendezvous", rendezvous, release=_remove)
+        ports = transaction.own("ports", HeldPorts(names["get_open_port"]), release="close")
         transaction.own("message queues", set_up, release="give_back_queues")
         transaction.own("workers", workers, release="give_back")
         transaction.own("monitor", self, release=_tell_the_monitor)
@@ -109,8 +111,11 @@ def hardened_init_executor(
                 WorkerProc=workers.standin(),
                 get_mp_context=lambda: Recording(names["get_mp_context"](), transaction),
                 get_file_store_init_method=rendezvous_file,
+                get_open_port=ports.get,
             )(self)
         finally:
+            # Whoever is to listen does so by now.
+            ports.close()
             workers.unwatch()
             for name in ("start_worker_monitor", "_ensure_worker_termination"):
                 vars(self).pop(name, None)

@@ -7,17 +7,16 @@ one for as long as it likes.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 from collections.abc import Callable, Iterable
-from multiprocessing import resource_tracker
 from typing import Any
 
 from engine import lifeline
 from engine._rebound import globals_of, rebound
 from engine._socket_files import expect_file, file_of, remove_file
 from engine._transaction import OwnershipTransaction, transactional
+from engine.multiproc._memory import RingBuffer, give_back_memory, unlink_memory
 
 _logger = logging.getLogger("engine")
 
@@ -39,10 +38,10 @@ def hardened_queue_init(upstream: Callable[..., None], options: dict[str, Any]) 
         def context() -> Any:
             return transaction.acquire("sockets", names["Context"], release=_destroy)
 
+        ring = transaction.own("shared memory", RingBuffer(names["ShmRingBuffer"]), release="give_back")
+
         def buffer(*a: Any, **k: Any) -> Any:
-            made = transaction.acquire(
-                "shared memory", names["ShmRingBuffer"], *a, release=_give_back_memory, keywords=k
-            )
+            made = ring.make(*a, **k)
             _tell_the_guardian(lifeline.own_name, [("shared_memory", made.shared_memory.name)])
             return made
 
@@ -61,6 +60,26 @@ def hardened_queue_init(upstream: Callable[..., None], options: dict[str, Any]) 
     return __init__
 
 
+def hardened_attachment(upstream: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """``MessageQueue.create_from_handle``, that of a reader, as a transaction; the writer's memory stays.
+
+    Args:
+        upstream: vLLM's own.
+        options: of the `OwnershipTransaction`.
+    """
+    plain = getattr(upstream, "__func__", upstream)
+
+    @functools.wraps(plain)
+    def create_from_handle(*args: Any, **kwargs: Any) -> Any:
+        with OwnershipTransaction("MessageQueue of a reader", **options) as transaction:
+            names = globals_of(plain)
+            context = functools.partial(transaction.acquire, "sockets", names["Context"], release=_destroy)
+            ring = transaction.own("shared memory", RingBuffer(names["ShmRingBuffer"]), release="give_back")
+            return rebound(plain, Context=context, ShmRingBuffer=ring.make)(*args, **kwargs)
+
+    return staticmethod(create_from_handle)
+
+
 def give_back_queue(queue: Any) -> None:
     """Close the sockets of a `MessageQueue` and its shared memory; a writer's names are removed too.
 
@@ -77,7 +96,7 @@ def give_back_queue(queue: Any) -> None:
     steps += [one.term for one in contexts.values()]
     if getattr(queue, "_is_writer", False):
         steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
-    steps += [functools.partial(_give_back_memory, holder) for holder in _holders(queue)]
+    steps += [functools.partial(give_back_memory, holder) for holder in _holders(queue)]
     _each(steps)
     if getattr(queue, "_is_writer", False):
         _tell_the_guardian(lifeline.disown_name, _names(queue))
@@ -90,7 +109,7 @@ def remove_names(queue: Any) -> None:
         ExceptionGroup: of what failed, after everything was tried.
     """
     steps: list[Callable[[], object]] = [
-        functools.partial(_unlink_memory, holder.shared_memory.name) for holder in _holders(queue)
+        functools.partial(unlink_memory, holder.shared_memory.name) for holder in _holders(queue)
     ]
     steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
     _each(steps)
@@ -106,16 +125,6 @@ def _each(steps: Iterable[Callable[[], object]]) -> None:
             failures.append(error.with_traceback(None))
     if failures:
         raise ExceptionGroup("message queue", failures)
-
-
-def _unlink_memory(name: str) -> None:
-    import _posixshmem  # type: ignore[import-not-found]
-
-    with contextlib.suppress(FileNotFoundError):
-        _posixshmem.shm_unlink(f"/{name.lstrip('/')}")
-        # The dead process had registered it with a tracker that this one may share, and which would speak of
-        # a leak.
-        resource_tracker.unregister(f"/{name.lstrip('/')}", "shared_memory")
 
 
 def _destroy(context: Any) -> None:
@@ -163,12 +172,3 @@ def _sockets(queue: Any) -> list[Any]:
     found = [getattr(queue, name, None) for name in ("local_socket", "remote_socket")]
     found += [getattr(condition, name, None) for name in names]
     return [one for one in found if one is not None]
-
-
-def _give_back_memory(holder: Any) -> None:
-    """Unlinked first: a mapping that is still looked at cannot be closed, and its name can go."""
-    if getattr(holder, "is_creator", False):
-        # Its finalizer would unlink once more, and complain.
-        holder.is_creator = False
-        holder.shared_memory.unlink()
-    holder.shared_memory.close()

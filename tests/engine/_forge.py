@@ -2,7 +2,7 @@
 
 Started as a program it reads the name of a function a line, of `tests.engine.checks` or ``MODULE.NAME`` of
 another module there, runs it in a fork, and writes one line of JSON: what the function returned, or the
-traceback that it ended with.
+traceback that it ended with. Before a name, ``hardened:`` has that fork hardened first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 import traceback
 from pathlib import Path
 from typing import Any
+
+import engine
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,9 +61,13 @@ class Forge:
 
 
 def _child(check: str, write: int) -> None:
-    module, _, name = check.rpartition(".")
+    first, _, place = check.rpartition(":")
+    module, _, name = place.rpartition(".")
 
     try:
+        if first == "hardened":
+            engine.harden()
+            os.environ["TESTS_HARDENED"] = "1"
         checks = importlib.import_module(f"tests.engine.{module or 'checks'}")
         answer = {"result": getattr(checks, name)()}
     except BaseException:

@@ -28,7 +28,15 @@ Then = Callable[[int, list[psutil.Process]], object]
 LONGEST = 15.0
 """Seconds that a caller may take to hear of a failure, a ready timeout of `READY_TIMEOUT` included."""
 
-READY_TIMEOUT = 3
+READY_TIMEOUT = 6
+
+HARDENED = "TESTS_HARDENED"
+"""Set in the environment of a check whose process was hardened for it."""
+
+
+def patience(seconds: float) -> float:
+    """So many seconds where something is to happen; upstream is only seen not to do it for a while."""
+    return seconds if HARDENED in os.environ else 2.0
 
 
 def construct() -> Any:
@@ -72,7 +80,7 @@ def _name(process: psutil.Process) -> str:
     return "(gone)"
 
 
-def _remove(processes: Iterable[psutil.Process], names: Iterable[str]) -> None:
+def remove(processes: Iterable[psutil.Process], names: Iterable[str]) -> None:
     """End what upstream has left, and remove it."""
     for one in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -90,9 +98,14 @@ def left_after(before: set[str], seconds: float) -> list[str]:
     return sorted(more)
 
 
-def _failing() -> list[Any]:
+def failing(holder: Any, name: str, by: Any = None) -> list[Any]:
+    """A start in which `name` is replaced, by what raises if it is not said by what.
+
+    Returns:
+        Type and text of what the caller was told; what lives on after it, and what has stayed of names.
+    """
     before = segments()
-    with replaced(scheduler(), "__init__", raising(ZeroDivisionError("planted"))):
+    with replaced(holder, name, by or raising(ZeroDivisionError("planted"))):
         try:
             construct()
         except BaseException as error:
@@ -101,16 +114,20 @@ def _failing() -> list[Any]:
             raise AssertionError("the construction did not fail")
     gc.collect()
     children = psutil.Process().children(recursive=True)
-    workers = [one for one in children if "Worker" in _name(one) or "Engine" in _name(one)]
-    return [*said, living(workers, 5.0), sorted(segments() - before)]
+    engines = [one for one in children if "Worker" in _name(one) or "Engine" in _name(one)]
+    seen = [*said, living(engines, 5.0), sorted(segments() - before)]
+    remove(engines, segments() - before)
+    return seen
 
 
 def _at_the_scheduler(then: Then, *, wait: float) -> list[Any]:
     """A caller whose engine stays at its scheduler; `then` is called with its pid and with all below it."""
-    return _staying_at(scheduler(), "__init__", 1, then, wait=wait)
+    return staying_at(scheduler(), "__init__", 1, then, wait=wait)
 
 
-def _staying_at(holder: Any, name: str, times: int, then: Then, *, wait: float) -> list[Any]:
+def staying_at(
+    holder: Any, name: str, times: int, then: Then, *, wait: float, longest: float = LONGEST
+) -> list[Any]:
     """As `_at_the_scheduler`, with that function; `times`: in how many processes it is called.
 
     Returns:
@@ -139,14 +156,14 @@ def _staying_at(holder: Any, name: str, times: int, then: Then, *, wait: float) 
         os.read(here, 1)
     below = psutil.Process(caller).children(recursive=True)
     then(caller, below)
-    if living([psutil.Process(caller)], LONGEST):
+    if living([psutil.Process(caller)], longest):
         below.append(psutil.Process(caller))
         status = -1
     else:
         status = os.waitstatus_to_exitcode(os.waitpid(caller, 0)[1])
     alive = living(below, wait)
     left = left_after(before, 0.0 if alive else wait)
-    _remove(below, left)
+    remove(below, left)
     if status == -1:
         os.waitpid(caller, 0)
     os.set_blocking(here, False)
@@ -156,7 +173,7 @@ def _staying_at(holder: Any, name: str, times: int, then: Then, *, wait: float) 
     return [status, alive, left, said.decode()]
 
 
-def _kill(caller: int, below: list[psutil.Process]) -> None:
+def kill_the_caller(caller: int, below: list[psutil.Process]) -> None:
     os.kill(caller, signal.SIGKILL)
 
 
@@ -164,20 +181,20 @@ def _press_ctrl_c(caller: int, below: list[psutil.Process]) -> None:
     os.kill(caller, signal.SIGINT)
 
 
-def _terminate_the_engine(caller: int, below: list[psutil.Process]) -> None:
+def terminate_the_engine(caller: int, below: list[psutil.Process]) -> None:
     next(one for one in below if "EngineCore" in one.name()).terminate()
 
 
-def _worker(number: int, send: int) -> Then:
+def worker(number: int, send: int) -> Then:
     """Sends a signal to the worker of that rank."""
 
     def then(caller: int, below: list[psutil.Process]) -> None:
-        os.kill(next(one.pid for one in below if f"Worker_TP{number}" in _title(one)), send)
+        os.kill(next(one.pid for one in below if f"Worker_TP{number}" in title_of(one)), send)
 
     return then
 
 
-def _title(process: psutil.Process) -> str:
+def title_of(process: psutil.Process) -> str:
     return " ".join(process.cmdline())
 
 
@@ -186,20 +203,20 @@ def _title(process: psutil.Process) -> str:
 
 def a_scheduler_that_fails() -> list[Any]:
     engine.harden()
-    return _failing()
+    return failing(scheduler(), "__init__")
 
 
 def upstream_with_a_scheduler_that_fails() -> list[Any]:
-    return _failing()
+    return failing(scheduler(), "__init__")
 
 
 def a_caller_that_is_killed() -> list[Any]:
     engine.harden()
-    return _at_the_scheduler(_kill, wait=5.0)
+    return _at_the_scheduler(kill_the_caller, wait=5.0)
 
 
 def upstream_with_a_caller_that_is_killed() -> list[Any]:
-    return _at_the_scheduler(_kill, wait=5.0)
+    return _at_the_scheduler(kill_the_caller, wait=5.0)
 
 
 def ctrl_c() -> list[Any]:
@@ -209,23 +226,23 @@ def ctrl_c() -> list[Any]:
 
 def an_engine_that_is_terminated() -> list[Any]:
     engine.harden()
-    return _at_the_scheduler(_terminate_the_engine, wait=5.0)
+    return _at_the_scheduler(terminate_the_engine, wait=5.0)
 
 
 def a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
     engine.harden()
-    return _at_the_scheduler(_worker(1, signal.SIGKILL), wait=5.0)
+    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=5.0)
 
 
 def upstream_with_a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
-    return _at_the_scheduler(_worker(1, signal.SIGKILL), wait=0.0)
+    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=0.0)
 
 
 def _stopping_a_worker() -> list[Any]:
     from vllm.v1.worker.gpu_worker import Worker
 
     os.environ["VLLM_ENGINE_READY_TIMEOUT_S"] = str(READY_TIMEOUT)
-    return _staying_at(Worker, "load_model", 2, _worker(1, signal.SIGSTOP), wait=5.0)
+    return staying_at(Worker, "load_model", 2, worker(1, signal.SIGSTOP), wait=5.0)
 
 
 def a_worker_that_is_stopped() -> list[Any]:
@@ -241,8 +258,8 @@ def _asking_a_dead_engine() -> list[Any]:
     """An answer of the engine is waited for, and the engine is killed."""
     llm = construct()
     client = llm.llm_engine.engine_core
-    engines = [one for one in psutil.Process().children(recursive=True) if "VLLM" in _title(one)]
-    (dying,) = (one for one in engines if "EngineCore" in _title(one))
+    engines = [one for one in psutil.Process().children(recursive=True) if "VLLM" in title_of(one)]
+    (dying,) = (one for one in engines if "EngineCore" in title_of(one))
     dying.suspend()
     told: list[list[str]] = []
 
@@ -281,9 +298,9 @@ def _failing_after_its_engine() -> list[Any]:
         except ZeroDivisionError as error:
             # While the exception is held, with the frames that it came through.
             below = psutil.Process().children(recursive=True)
-            engines = [one for one in below if "VLLM" in _title(one)]
+            engines = [one for one in below if "VLLM" in title_of(one)]
             seen = [str(error), living(engines, 0.0), sorted(segments() - before)]
-            _remove(below, segments() - before)
+            remove(below, segments() - before)
             return seen
     raise AssertionError("the construction did not fail")
 
