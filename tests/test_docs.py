@@ -232,6 +232,13 @@ def test_the_page_of_the_command_line_has_every_command_and_option() -> None:
         assert shown == real - {"--help", "-h"}, name
 
 
+def test_the_tests_that_a_page_names_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "public-cases.md").read_text("utf-8"))
+    assert len(named) > 30
+    for path, name in named:
+        assert f"\ndef {name}(" in (ROOT / path).read_text("utf-8"), f"{path} has no {name}"
+
+
 def test_the_page_of_faults_has_every_fault() -> None:
     from faultinject.faults import describe
 

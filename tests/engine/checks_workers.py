@@ -131,6 +131,23 @@ def a_worker_that_cannot_be_started() -> list[Any]:
     return _failed(Popen, "_launch", raising(OSError(11, "planted")))
 
 
+def a_second_worker_that_cannot_be_started() -> list[Any]:
+    """The first runs by then."""
+    from multiprocessing.popen_fork import Popen
+
+    launch = Popen._launch  # type: ignore[attr-defined]
+    workers: list[str] = []
+
+    def second_fails(self: Any, process: Any) -> None:
+        if "Worker" in process.name:
+            workers.append(process.name)
+            if len(workers) == 2:
+                raise OSError(11, "planted")
+        launch(self, process)
+
+    return _failed(Popen, "_launch", second_fails)
+
+
 def a_normal_shutdown() -> list[Any]:
     engine.harden()
     before = prepared()

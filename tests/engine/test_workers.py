@@ -58,6 +58,18 @@ def test_a_worker_that_cannot_be_started_leaves_no_pipe(forge: Forge) -> None:
     assert more == []
 
 
+def test_a_second_worker_that_cannot_be_started_takes_the_first_along(forge: Forge) -> None:
+    kind, said, more = forge.run("hardened:checks_workers.a_second_worker_that_cannot_be_started")
+    assert (kind, said) == ("BlockingIOError", "[Errno 11] planted")
+    assert more == []
+
+
+def test_upstream_leaves_its_memory_and_descriptors_then(forge: Forge) -> None:
+    kind, said, more = forge.run("checks_workers.a_second_worker_that_cannot_be_started")
+    assert (kind, said) == ("BlockingIOError", "[Errno 11] planted")
+    assert {"fds", "memory"} <= set(more)
+
+
 def test_a_normal_shutdown_by_three_threads_runs_once_and_leaves_nothing(forge: Forge) -> None:
     running, answers, more = forge.run("checks_workers.a_normal_shutdown")
     assert running >= 2
