@@ -140,7 +140,10 @@ _SCHEDULER = (
 )
 _LLM = (("LLM.__init__", ("LLMEngine", "from_engine_args")),)
 _LLM_ENGINE = (("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),)
-_ASYNC_LLM = (("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),)
+_ASYNC_LLM = (
+    ("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),
+    ("AsyncLLM.reset_mm_cache", ("engine_core",)),
+)
 
 
 def _missing_from(module: Any, places: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:

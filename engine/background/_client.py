@@ -21,7 +21,7 @@ from engine._standin import Standin
 from engine._startup import Cause, StartupError
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._launcher import FILES
-from engine.background._told import told_to
+from engine.background._told import Told, told_to
 
 
 def hardened_client_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
@@ -158,7 +158,7 @@ def answers_in_time(client: Any) -> Iterator[None]:
     Args:
         client: of an engine, which need not be in another process.
     """
-    told = told_to(getattr(getattr(client, "resources", None), "engine_manager", None))
+    told = _told_of(client)
     if told is None:
         yield
         return
@@ -175,6 +175,27 @@ def answers_in_time(client: Any) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def hardened_reset(upstream: Callable[..., Any]) -> Callable[..., Any]:
+    """``AsyncLLM.reset_mm_cache``, the last step of a server's start, which needs an answer of every worker.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    async def reset_mm_cache(self: Any, *args: Any, **kwargs: Any) -> Any:
+        told = _told_of(self.engine_core)
+        starting = answers_in_time(self.engine_core) if told and told.left() else contextlib.nullcontext()
+        with starting:
+            return await upstream(self, *args, **kwargs)
+
+    return reset_mm_cache
+
+
+def _told_of(client: Any) -> Told | None:
+    return told_to(getattr(getattr(client, "resources", None), "engine_manager", None))
 
 
 def _expecting(make_zmq_socket: Callable[..., Any]) -> Callable[..., Any]:

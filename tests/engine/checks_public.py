@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,36 @@ def an_engine_that_is_terminated_twice() -> list[Any]:
     os.waitpid(caller, 0)
     remove(below, left)
     return [alive, left]
+
+
+def a_server_whose_engine_is_stopped_at_the_last_step() -> str:
+    """Of a server's start, which is to have every worker reset something."""
+    import asyncio
+
+    from engine.background._told import told_to
+
+    async def start() -> str:
+        target = _vllm_trees.async_llm()
+        os.environ.update({**target.environment, _vllm_trees.METHOD: "fork"})
+        call, arguments, keywords = target.prepare()
+        made = call(*arguments, **keywords)
+        stopped = _engine(psutil.Process().children(recursive=True))
+        stopped.suspend()
+        told = told_to(made.engine_core.resources.engine_manager)
+        if told is not None:
+            # As if its start had taken nearly all the time it has.
+            told.limit = READY_TIMEOUT
+            told._until = time.monotonic() + 1.0
+        try:
+            await asyncio.wait_for(made.reset_mm_cache(), patience(60.0))
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        finally:
+            stopped.kill()
+            made.shutdown()
+        return "it was answered"
+
+    return asyncio.run(start())
 
 
 def a_warm_up_that_outlasts_the_ready_timeout() -> list[Any]:

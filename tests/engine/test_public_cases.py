@@ -92,6 +92,14 @@ def test_a_warm_up_that_outlasts_the_ready_timeout_is_ended_and_named(both: Any)
     assert re.search(r": (engine|worker\[\d\]) \(pid \d+\) was not ready within 6 s", hardened[3])
 
 
+def test_an_engine_that_is_stopped_at_the_last_step_of_a_server_is_named(both: Any) -> None:
+    said, hardened = both("a_server_whose_engine_is_stopped_at_the_last_step")
+    assert said == "TimeoutError: "
+    assert re.match(
+        r"StartupError: .*: engine \(pid \d+\) is stopped, and the engine was not ready", hardened
+    )
+
+
 # ---- whatever fails ----
 
 
