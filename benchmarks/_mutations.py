@@ -54,7 +54,7 @@ TEXT_ONLY = frozenset({"_stack_of", "now", "_note", "decorate"})
 """Functions whose result is for people to read: a stack, an event of the record, a signature. What it says is
 not judged, only that none of them fails."""
 
-RACES = frozenset({"_has_ended", "_freeze_all_but"})
+RACES = frozenset({"_has_ended", "_exists", "_freeze_all_but"})
 """Functions that look twice, at a process or at an object of somebody else's, which may change in between: no
 sweep can choose that moment. Their conditions and handlers are for it."""
 

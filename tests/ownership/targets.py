@@ -72,6 +72,38 @@ class Plain:
         self.first.close()
 
 
+class Misused:
+    """What cannot be a time, an order or a release is refused before anything is owned.
+
+    Raises:
+        RuntimeError: it was taken; then nothing of this can be swept.
+    """
+
+    WRONG: tuple[dict[str, Any], ...] = ({"deadline": "5"}, {"grace": -1.0}, {"order": "channel"})
+    WRONG_OF_ONE: tuple[dict[str, Any], ...] = ({"deadline": "5"}, {"release": ()}, {"release": (1,)})
+
+    def __init__(self) -> None:
+        for options in self.WRONG:
+            self._refused(OwnershipTransaction, "Misused", **options)
+        with OwnershipTransaction("Misused") as transaction:
+            for options in self.WRONG_OF_ONE:
+                self._refused(transaction.own, "wrong", None, **{"release": "close", **options})
+            self.channel = transaction.acquire("channel", Channel, release="close")
+            self._refused(transaction.own, "channel", None, release="close")
+            self.size = configure()
+        self._refused(transaction.own, "late", None, release="close")
+
+    def _refused(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        try:
+            call(*arguments, **options)
+        except (TypeError, ValueError, RuntimeError):
+            return
+        raise RuntimeError(f"{arguments} {options} was taken")
+
+    def close(self) -> None:
+        self.channel.close()
+
+
 class InOrder:
     """Its normal shutdown is not newest first: the first says its last word through the second."""
 

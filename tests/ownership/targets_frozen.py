@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from contextlib import suppress
 
 from engine import OwnershipTransaction, transactional
@@ -27,6 +28,10 @@ FEW = 5_000
 """Objects that a tool which looks on may make meanwhile."""
 
 
+class Made:
+    """By the first choice, and gone with its exception."""
+
+
 class FrozenBefore:
     """Its first choice freezes the heap in its turn and fails; then it takes a second one.
 
@@ -40,6 +45,8 @@ class FrozenBefore:
         frozen = gc.get_freeze_count()
         with suppress(ZeroDivisionError):
             self._freeze()
+        if self.witness() is not None:
+            raise RuntimeError("what the failed choice had is kept by what it was given back with")
         changed = gc.get_freeze_count() - frozen
         if abs(changed) > FEW or not all(map(gc.is_tracked, self.links)):
             raise RuntimeError(f"frozen: {changed:+}, or something is not seen by the collector any more")
@@ -53,6 +60,8 @@ class FrozenBefore:
         state = transaction.own("GC state", GcState(), release=("before_unfreeze", _unfreeze, "restore"))
         state.before_freeze()
         gc.freeze()
+        made = Made()
+        self.witness = weakref.ref(made)
         gc.callbacks.append(callback_of_others)
         self.links += [[] for _ in range(2 * FEW)]
         raise ZeroDivisionError
@@ -66,6 +75,8 @@ class FrozenBeforeOnly(FrozenBefore):
     @transactional("FrozenBeforeOnly", deadline=None)
     def _freeze(self, transaction: OwnershipTransaction) -> None:
         transaction.own("GC state", GcState(), release=("before_unfreeze", "restore"))
+        made = Made()
+        self.witness = weakref.ref(made)
         gc.callbacks.append(callback_of_others)
         self.links += [[] for _ in range(2 * FEW)]
         raise ZeroDivisionError

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 from typing import Any
 
 from engine import OwnershipTransaction, transactional
 from engine._gc_state import GcState
+from engine._signals import held
 from tests.ownership.targets import Channel, configure, fail
 
 
@@ -103,6 +105,51 @@ class EndedBySigterm:
 
     def close(self) -> None:
         self.channel.close()
+
+
+class Holds:
+    """A child process in which no signal comes between two acts, though one arrives; it is heard after them.
+
+    Raises:
+        RuntimeError: it came between them, or never, or its handler is not what it was, or the child outlives
+            one that has the default action; then nothing of this can be swept.
+    """
+
+    def __init__(self) -> None:
+        child = os.fork()
+        if child == 0:
+            # Nobody looks on: a handler that raises would end that.
+            sys.setprofile(None)
+            try:
+                if _held() == ["both acts", "heard"] and signal.getsignal(signal.SIGINT) == _interrupt:
+                    with held():
+                        signal.raise_signal(signal.SIGTERM)
+            finally:
+                os._exit(1)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != -signal.SIGTERM:
+            raise RuntimeError("the child did not end by its SIGTERM")
+        self.size = configure()
+
+    def close(self) -> None: ...
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _held() -> list[str]:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, _interrupt)
+    done: list[str] = []
+    try:
+        with held():
+            signal.raise_signal(signal.SIGINT)
+            done.append("both acts")
+    except KeyboardInterrupt:
+        done.append("heard")
+    with suppress(ZeroDivisionError), held():
+        raise ZeroDivisionError
+    return done
 
 
 class InAnotherThread:

@@ -158,8 +158,16 @@ class StubbornChild:
         self.child.wait()
 
 
+def _not_its_parent() -> bool:
+    """As `multiprocessing.Process.is_alive` where the process was inherited by a fork."""
+    raise AssertionError("can only test a child process")
+
+
 class TidyChild:
-    """A process that removes its file when it is asked to end, others that never were one or are gone."""
+    """A process that removes its file when it is asked to end, others that never were one or are gone.
+
+    It is also known to an object of a process that was not its parent, which may not ask after it.
+    """
 
     @transactional("TidyChild")
     def __init__(self, transaction: OwnershipTransaction) -> None:
@@ -173,7 +181,15 @@ class TidyChild:
             self.path,
             release=(
                 lambda child: stop_processes(
-                    [never, SimpleNamespace(pid=None), gone, child, SimpleNamespace(pid=child.pid)], grace=5.0
+                    [
+                        SimpleNamespace(pid=child.pid, is_alive=_not_its_parent),
+                        never,
+                        SimpleNamespace(pid=None),
+                        gone,
+                        child,
+                        SimpleNamespace(pid=child.pid),
+                    ],
+                    grace=5.0,
                 ),
                 lambda child: child.stdin.close(),
             ),
