@@ -170,6 +170,11 @@ def main() -> int:
     reach = [] if options.heavy else reached()
     survived = 0
     with ThreadPoolExecutor(options.jobs) as pool:
+        # A target that says something of the package as it is would see whatever is deleted.
+        wanted = sorted({number for one in chosen for number in targets_for(one, reach)})
+        for number, outcome in zip(wanted, pool.map(lambda one: judge(None, [one]), wanted), strict=True):
+            if outcome.verdict:
+                parser.error(f"{(*JUDGED, *HEAVY)[number].name} says {outcome.verdict} of nothing deleted")
         for outcome in pool.map(lambda one: judge(one, targets_for(one, reach)), chosen):
             print(outcome.line, flush=True)
             survived += not outcome.verdict

@@ -33,7 +33,7 @@ def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) ->
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         kind = globals_of(upstream)["LLMEngine"]
-        make = recording(transaction, "engine", kind.from_engine_args, end_engine)
+        make = recording(transaction, "engine", kind.from_engine_args, END_ENGINE)
         with contextlib.ExitStack() as start:
 
             def from_engine_args(*arguments: Any, **keywords: Any) -> Any:
@@ -83,13 +83,6 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
     return __init__
 
 
-def end_engine(engine: Any) -> None:
-    """End an `LLMEngine`, which has no method for it: the renderer, then the core."""
-    with contextlib.ExitStack() as steps:
-        steps.callback(end_client, engine.engine_core)
-        steps.callback(end_renderer, getattr(engine, "renderer", None))
-
-
 def end_client(client: Any) -> None:
     """Shut a client of an engine core down; one in this process with all that its executor set up here.
 
@@ -107,6 +100,13 @@ def end_client(client: Any) -> None:
         steps.callback(restore_process, executor)
         steps.callback(give_back_groups, executor)
         steps.callback(rebound(type(core).shutdown, cleanup_dist_env_and_memory=_nothing), core)
+
+
+END_ENGINE = (
+    lambda engine: end_renderer(getattr(engine, "renderer", None)),
+    lambda engine: end_client(engine.engine_core),
+)
+"""How an `LLMEngine` is ended, which has no method for it: in the order of `AsyncLLM`'s."""
 
 
 def _nothing() -> None:

@@ -232,7 +232,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             _replaced(kind, "__init__", lambda upstream: hardened_engine_init(upstream, options))
             for kind in (LLMEngine, AsyncLLM)
         ),
-        _replaced(AsyncLLM, "reset_mm_cache", _client.hardened_reset),
+        _replaced(AsyncMPClient, "reset_mm_cache_async", _client.hardened_reset),
     ]
 
 

@@ -122,6 +122,7 @@ _CLIENT = (
     ("MPClient._format_exception", ("EngineDeadError",)),
     ("SyncMPClient.__init__", ()),
     ("AsyncMPClient.__init__", ()),
+    ("AsyncMPClient.reset_mm_cache_async", ()),
     ("DPAsyncMPClient.__init__", ()),
     ("DPLBAsyncMPClient.__init__", ()),
     ("MPClient.start_engine_core_monitor", ("Thread",)),
@@ -140,10 +141,7 @@ _SCHEDULER = (
 )
 _LLM = (("LLM.__init__", ("LLMEngine", "from_engine_args")),)
 _LLM_ENGINE = (("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),)
-_ASYNC_LLM = (
-    ("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),
-    ("AsyncLLM.reset_mm_cache", ("engine_core",)),
-)
+_ASYNC_LLM = (("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),)
 
 
 def _missing_from(module: Any, places: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine._transaction import OwnershipTransaction
+from engine._transaction import OwnershipTransaction, Release
 
 
 class Standin:
@@ -23,7 +23,10 @@ class Standin:
 
 
 def recording(
-    transaction: OwnershipTransaction, name: str, make: Callable[..., Any], release: Callable[[Any], None]
+    transaction: OwnershipTransaction,
+    name: str,
+    make: Callable[..., Any],
+    release: Release | Sequence[Release],
 ) -> Callable[..., Any]:
     """Stands for what makes a resource: it is owned from the moment at which that returns."""
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import functools
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -45,6 +46,7 @@ def hardened_client_init(upstream: Callable[..., None], options: dict[str, Any])
                 make_zmq_socket=_expecting(names["make_zmq_socket"]),
             )
         call(self, *args, **kwargs)
+        vars(self)[_LAST_STEP] = time.monotonic() + _AT_ONCE
 
     return __init__
 
@@ -149,6 +151,10 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
     return __call__
 
 
+_AGAIN = 0.05
+"""Seconds between two looks at what is asked of an engine that is late."""
+
+
 @contextlib.contextmanager
 def answers_in_time(client: Any) -> Iterator[None]:
     """While the block runs, part of a start, what an engine is asked fails when its ready timeout is over.
@@ -163,35 +169,52 @@ def answers_in_time(client: Any) -> Iterator[None]:
         yield
         return
 
-    def late() -> None:
-        error = StartupError(told.delay())
-        for future in list(client.utility_results.values()):
-            _fail(future, error)
+    over = threading.Event()
 
-    timer = threading.Timer(max(told.left(), told.limit / 10), late)
-    timer.daemon = True
-    timer.start()
+    def watch() -> None:
+        if over.wait(max(told.left(), told.limit / 10)):
+            return
+        error = StartupError(told.delay())
+        # Also what is asked later: something else may have taken the time.
+        while not over.wait(_AGAIN):
+            for future in list(client.utility_results.values()):
+                _fail(future, error)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
     try:
         yield
     finally:
-        timer.cancel()
+        over.set()
 
 
 def hardened_reset(upstream: Callable[..., Any]) -> Callable[..., Any]:
-    """``AsyncLLM.reset_mm_cache``, the last step of a server's start, which needs an answer of every worker.
+    """``AsyncMPClient.reset_mm_cache_async``: the last step of a server's start asks every worker.
+
+    The first one, soon after the client was constructed, has what is left of the ready timeout, and a tenth
+    of it at least.
 
     Args:
         upstream: vLLM's own.
     """
 
     @functools.wraps(upstream)
-    async def reset_mm_cache(self: Any, *args: Any, **kwargs: Any) -> Any:
-        told = _told_of(self.engine_core)
-        starting = answers_in_time(self.engine_core) if told and told.left() else contextlib.nullcontext()
-        with starting:
+    async def reset_mm_cache_async(self: Any, *args: Any, **kwargs: Any) -> Any:
+        told = _told_of(self)
+        until = vars(self).pop(_LAST_STEP, 0.0)
+        if told is None or time.monotonic() > until:
             return await upstream(self, *args, **kwargs)
+        try:
+            return await asyncio.wait_for(upstream(self, *args, **kwargs), max(told.left(), told.limit / 10))
+        except TimeoutError:
+            raise StartupError(told.delay()) from None
 
-    return reset_mm_cache
+    return reset_mm_cache_async
+
+
+_LAST_STEP = "_time_until_which_a_server_still_starts"
+_AT_ONCE = 60.0
+"""Seconds within which a server goes on with its start once its client is constructed."""
 
 
 def _told_of(client: Any) -> Told | None:

@@ -7,9 +7,11 @@ processes are spawned it is found by its name, so that the new process is harden
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -20,6 +22,8 @@ from engine._startup import Cause, ExecutorError, Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._io import Handshake, Threads
 from engine.multiproc._executor import failure_of
+
+_logger = logging.getLogger("engine")
 
 PIPE = "startup_pipe"
 """The argument by which a launcher passes the pipe for what goes wrong."""
@@ -49,6 +53,15 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
     except BaseException as error:
         start.tell(error)
         raise
+
+
+CLEAN_UP = 60.0
+"""Seconds in which an engine that ends has given back all it had. Its launcher waits for five."""
+
+
+def _give_up() -> None:
+    _logger.error("the engine's clean-up has not ended within %g s, and is left", CLEAN_UP)
+    os._exit(1)
 
 
 class _Start:
@@ -103,6 +116,17 @@ class _Start:
 
         return handle
 
+    @functools.cached_property
+    def cleaning(self) -> Callable[[int, FrameType | None], None]:
+        """The handler while the process cleans up, which is what it was asked to do: nothing.
+
+        The clean-up has its time from here on, since no signal ends it any more.
+        """
+        watching = threading.Timer(CLEAN_UP, _give_up)
+        watching.daemon = True
+        watching.start()
+        return lambda number, frame: None
+
     def tell(self, error: BaseException) -> None:
         """Tell the launcher, or the client that it has become, why this process ends."""
         if self.engine is None:
@@ -119,10 +143,6 @@ class _Start:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _cleaning(number: int, frame: FrameType | None) -> None:
-    """The handler while the process cleans up, which is what it was asked to do."""
-
-
 class _Signals:
     """Stands for the module ``signal`` where vLLM sets its handlers."""
 
@@ -133,8 +153,8 @@ class _Signals:
         if callable(handler):
             handler = self._start.handler(handler)
         elif handler is signal.SIG_DFL:
-            # Upstream's clean-up begins so, and would be cut short by a second signal. It is bounded.
-            handler = _cleaning
+            # Upstream's clean-up begins so, and would be cut short by a second signal.
+            handler = self._start.cleaning
         before = signal.signal(number, handler)
         if self._start.noted == number and self._start.engine is not None:
             self._start.noted = 0

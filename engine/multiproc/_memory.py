@@ -32,13 +32,13 @@ class RingBuffer:
 
     def make(self, *args: Any, **kwargs: Any) -> Any:
         """The buffer, as its class makes it of these arguments."""
-        if not inspect.isclass(self._kind):
-            # Somebody has put a function of their own there.
+        construct: Any = getattr(self._kind, "__init__", None)
+        module = globals_of(construct).get("shared_memory") if inspect.isfunction(construct) else None
+        if not inspect.isclass(self._kind) or module is None:
+            # Somebody has put something of their own there.
             self._holder = self._kind(*args, **kwargs)
             return self._holder
         self._holder = object.__new__(self._kind)
-        construct: Any = vars(self._kind)["__init__"]
-        module = globals_of(construct)["shared_memory"]
         memory = Standin(module, SharedMemory=self._memory_of(module.SharedMemory))
         rebound(construct, shared_memory=memory)(self._holder, *args, **kwargs)
         return self._holder
@@ -48,17 +48,27 @@ class RingBuffer:
         if getattr(self._holder, "shared_memory", None) is not None:
             give_back_memory(self._holder)
         elif self._memory is not None:
-            # Python's resource tracker knows of a block once that is mapped.
-            unlink = unlink_untracked if self._memory.buf is None else unlink_memory
-            unlink(self._memory.name)
-            self._memory.close()
+            name = self._memory._name
+            try:
+                if unlink_untracked(name) and self._memory._mmap is not None:
+                    # Python's resource tracker hears of a block once that is mapped, or is about to.
+                    resource_tracker.register(name, "shared_memory")
+                    resource_tracker.unregister(name, "shared_memory")
+            finally:
+                self._memory.close()
 
     def _memory_of(self, kind: Any) -> Callable[..., Any]:
         def memory(name: str | None = None, create: bool = False, size: int = 0) -> Any:
             if not inspect.isclass(kind):
                 return kind(name=name, create=create, size=size)
             if not create:
-                return _attached(kind, name)
+                attached: Any = object.__new__(kind)
+                try:
+                    _construct(attached, name)
+                except BaseException:
+                    attached.close()
+                    raise
+                return attached
             while True:
                 # By a name that is known also where the constructor fails, and before it ends.
                 chosen = f"psm_{secrets.token_hex(8)}"
@@ -66,7 +76,7 @@ class RingBuffer:
                 self._memory = made
                 made._name = f"/{chosen}"
                 try:
-                    made.__init__(chosen, True, size)
+                    _construct(made, chosen, True, size)
                 except FileExistsError:
                     self._memory = None
                 else:
@@ -75,20 +85,14 @@ class RingBuffer:
         return memory
 
 
-def _attached(kind: Any, name: str | None) -> Any:
-    """Memory that is somebody else's: no failure of this attachment removes its name."""
-
-    class Attached(kind):  # type: ignore[misc]
-        def unlink(self) -> None:
-            """Nothing: `SharedMemory` calls it where it cannot map the memory."""
-
-    attached: Any = Attached.__new__(Attached)
+def _construct(memory: Any, *arguments: Any) -> None:
+    """Run the constructor of a `SharedMemory`, which does not remove the name where it cannot map it: that
+    may be somebody else's, and the resource tracker has not heard of it."""
+    memory.unlink = lambda: None
     try:
-        attached.__init__(name)
-    except BaseException:
-        attached.close()
-        raise
-    return attached
+        memory.__init__(*arguments)
+    finally:
+        del memory.unlink
 
 
 def give_back_memory(holder: Any) -> None:
@@ -99,8 +103,12 @@ def give_back_memory(holder: Any) -> None:
     if getattr(holder, "is_creator", False):
         # Its finalizer would unlink once more, and complain.
         holder.is_creator = False
-        holder.shared_memory.unlink()
-    holder.shared_memory.close()
+        try:
+            holder.shared_memory.unlink()
+        finally:
+            holder.shared_memory.close()
+    else:
+        holder.shared_memory.close()
 
 
 def unlink_memory(name: str) -> None:

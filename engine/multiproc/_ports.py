@@ -10,6 +10,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable
+from multiprocessing import util
 
 TRIES = 100
 
@@ -28,27 +29,35 @@ class HeldPorts:
     def __init__(self, find: Callable[[], int]) -> None:
         self._find = find
         self._sockets: list[socket.socket] = []
+        # A worker that is forked would hold them for as long as it lives.
+        util.register_after_fork(self, HeldPorts.close)
 
     def get(self) -> int:
-        """A free port, which is held from here on.
+        """A free port, which is held from here on; not where that is no matter of who was first.
 
         Raises:
             OSError: each of those that were found was taken at once.
         """
         for _ in range(TRIES):
             port = self._find()
-            holding = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            self._sockets.append(holding)
-            holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                holding.bind(("", port))
+                self._hold(port)
             except OSError as error:
-                self._sockets.pop().close()
-                if error.errno != errno.EADDRINUSE:
-                    raise
-            else:
-                return port
+                if error.errno == errno.EADDRINUSE:
+                    continue
+                # No IPv4 here, say, and it was found without.
+            return port
         raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}, {TRIES} ports one after the other")
+
+    def _hold(self, port: int) -> None:
+        holding = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._sockets.append(holding)
+        try:
+            holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holding.bind(("", port))
+        except OSError:
+            self._sockets.pop().close()
+            raise
 
     def close(self) -> None:
         """Let go of all."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import tempfile
 import threading
@@ -135,10 +136,11 @@ def staying_at(
         what has stayed of names; what the caller was told.
     """
     before = segments()
+    arrived, arriving = os.pipe()
     here, there = os.pipe()
 
     def stay(*args: object, **kwargs: object) -> None:
-        os.write(there, b"x")
+        os.write(arriving, b"x")
         while True:
             time.sleep(1000)
 
@@ -152,8 +154,12 @@ def staying_at(
         except BaseException as error:
             os.write(there, f"{type(error).__name__}: {error}".encode())
         os._exit(7)
+    ended = os.pidfd_open(caller)
     for _ in range(times):
-        os.read(here, 1)
+        if arrived not in select.select([arrived, ended], [], [])[0]:
+            raise AssertionError(f"the caller ended before: {os.read(here, 100_000).decode()}")
+        os.read(arrived, 1)
+    os.close(ended)
     below = psutil.Process(caller).children(recursive=True)
     then(caller, below)
     if living([psutil.Process(caller)], longest):

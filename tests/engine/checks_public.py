@@ -89,7 +89,8 @@ def a_caller_that_is_killed_while_workers_load() -> list[Any]:
 
 
 def an_engine_that_is_killed_while_workers_are_in_a_call() -> list[Any]:
-    return _staying_at(_worker(), "load_model", 2, _kill_the_engine)
+    """One that their engine has asked them for, once they were up."""
+    return _staying_at(_cpu_worker(), "compile_or_warm_up_model", 2, _kill_the_engine)
 
 
 def a_host_that_leaves_at_once() -> list[Any]:
@@ -107,11 +108,11 @@ def an_engine_that_is_terminated_while_its_workers_start() -> list[Any]:
 
 
 def an_engine_that_is_killed_while_it_starts() -> list[Any]:
-    return _staying_at(scheduler(), "__init__", 1, _kill_the_engine)
+    return staying_at(scheduler(), "__init__", 1, _kill_the_engine, wait=patience(5.0))
 
 
 def an_engine_that_is_terminated_twice() -> list[Any]:
-    """The second time in the middle of its clean-up, which goes on once the signal has been sent.
+    """The second time, also by Ctrl-C, in the middle of its clean-up, which goes on once these were sent.
 
     Returns:
         What lives on, and what has stayed of names.
@@ -130,20 +131,25 @@ def an_engine_that_is_terminated_twice() -> list[Any]:
 
     caller = os.fork()
     if caller == 0:
-        with replaced(MultiprocExecutor, "shutdown", slow):
-            made = construct()
-        os.write(telling, b"x")
-        signal.pause()
-        del made
-    os.read(told, 1)
+        try:
+            with replaced(MultiprocExecutor, "shutdown", slow):
+                made = construct()
+            os.write(telling, b"x")
+            signal.pause()
+            del made
+        finally:
+            os._exit(7)
+    os.close(telling)
+    assert os.read(told, 1), "the caller has failed"
     below = psutil.Process(caller).children(recursive=True)
     dying = _engine(below)
     dying.terminate()
     os.read(told, 1)
     dying.terminate()
+    dying.send_signal(signal.SIGINT)
     os.write(go, b"x" * 100)
     engines = [one for one in below if "VLLM" in title_of(one)]
-    alive = living(engines, 8.0)
+    alive = living(engines, patience(30.0))
     left = left_after(before, 0.0 if alive else 5.0)
     os.kill(caller, signal.SIGKILL)
     os.waitpid(caller, 0)
@@ -164,7 +170,7 @@ def a_server_whose_engine_is_stopped_at_the_last_step() -> str:
         made = call(*arguments, **keywords)
         stopped = _engine(psutil.Process().children(recursive=True))
         stopped.suspend()
-        told = told_to(made.engine_core.resources.engine_manager)
+        told = told_to(made.engine_core.resources.engine_manager)  # None of upstream
         if told is not None:
             # As if its start had taken nearly all the time it has.
             told.limit = READY_TIMEOUT
@@ -279,18 +285,23 @@ class _Unmapped(mmap.mmap):
 
 
 def memory_that_cannot_be_mapped_when_it_is_made() -> list[Any]:
-    """What there is more, while the exception is held: descriptors, and names; and what finalizers raised."""
+    """For a MemoryError, and for an OSError: what there is more, while the exception is held, of descriptors
+    and names; and what finalizers raised."""
     _queue()
     gc.collect()
-    before, fds = segments(), psutil.Process().num_fds()
-    with _unraisable() as told, replaced(mmap, "mmap", _Unmapped):
-        try:
-            _queue()
-        except MemoryError:
-            left = segments() - before
-            more = [psutil.Process().num_fds() - fds, len(left)]
-    remove([], left)
-    return [*more, told]
+    seen: list[Any] = []
+    for error in (MemoryError("planted"), OSError(errno.ENOMEM, "planted")):
+        _Unmapped.error = error
+        before, fds = segments(), psutil.Process().num_fds()
+        with _unraisable() as told, replaced(mmap, "mmap", _Unmapped):
+            try:
+                _queue()
+            except type(error):
+                left = segments() - before
+                seen += [psutil.Process().num_fds() - fds, len(left)]
+        remove([], left)
+        seen.append(told)
+    return seen
 
 
 def memory_that_cannot_be_mapped_by_a_reader() -> bool:

@@ -43,9 +43,19 @@ def cleanup_dist_env_and_memory() -> None:
 
 
 class Renderer(Channel):
-    """One with threads; those of earlier versions have no ``shutdown``."""
+    """One with threads; those of earlier versions have no ``shutdown``.
 
-    shutdown = Channel.close
+    It says its last word to the engine core, and so goes first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says = -1
+
+    def shutdown(self) -> None:
+        if self.says != -1:
+            os.write(self.says, b"the end")
+        self.close()
 
 
 class Client(Channel):
@@ -133,6 +143,8 @@ class LLMEngine:
     def __init__(self, renderer: object) -> None:
         self.renderer = renderer
         self.engine_core = Client()
+        if isinstance(renderer, Renderer):
+            renderer.says = self.engine_core.ends[1]
 
     @classmethod
     def from_engine_args(cls, renderer: object) -> LLMEngine:
@@ -230,6 +242,8 @@ class Asynchronous:
     def __init__(self) -> None:
         self.renderer = renderer_from_config()
         self.engine_core = EngineCoreClient.make_async_mp_client(self.here, self.finalizer)
+        if not self.here:
+            self.renderer.says = self.engine_core.ends[1]
         self.engine_core.ask()
         self.output_handler: Task | None = Task(self.closed)
         self.size = configure()

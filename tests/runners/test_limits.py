@@ -1,4 +1,4 @@
-"""A screen takes as long as it has points: it is only asked to go on."""
+"""A screen takes as long as it has points: it is only asked to go on. A recording has its time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 from faultinject.facts import Observation
-from faultinject.runners import Expectation, Screen, Settings, _lane
+from faultinject.runners import Expectation, Record, Screen, Settings, _lane
 from faultinject.runners._lane import Case
 from faultinject.runners._messages import Message, Observed, encode
 from faultinject.targets import TargetSpec
 
-LIMIT = 10.0
+LIMIT = 60.0
 Watch = Callable[[Message, int], bool]
 
 
@@ -39,12 +39,14 @@ def watched(tmp_path: Path) -> Iterator[Watch]:
         case = Case(ours, None, TargetSpec("some:thing"), str(tmp_path), order)
         pid = os.fork()
         if pid == 0:
-            for number in range(said):
-                inside.sendall(encode(Observed(Observation(str(number), "fork"))))
-                theirs.recv(1 << 16)
-            if not said:
-                signal.pause()
-            os._exit(0)
+            try:
+                for number in range(said):
+                    inside.sendall(encode(Observed(Observation(str(number), "fork"))))
+                    theirs.recv(1 << 16)
+                if not said:
+                    signal.pause()
+            finally:
+                os._exit(0)
         try:
             return case._watch(pid, outside, LIMIT)
         finally:
@@ -64,5 +66,12 @@ def test_a_screen_that_goes_on_is_not_ended_however_long_it_takes(watched: Watch
     assert not watched(screen(), 4 * int(LIMIT))
 
 
-def test_a_screen_that_is_silent_for_its_limit_is_ended(watched: Watch) -> None:
+def test_a_screen_that_is_silent_for_its_limit_is_ended(
+    watched: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_lane, "_LOOK_AT_LOG", 0.001)
     assert watched(screen(), 0)
+
+
+def test_a_recording_has_its_limit_whatever_it_says(watched: Watch) -> None:
+    assert watched(Record(Settings()), 4 * int(LIMIT))
