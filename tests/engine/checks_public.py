@@ -140,19 +140,21 @@ def an_engine_that_is_terminated_twice() -> list[Any]:
         finally:
             os._exit(7)
     os.close(telling)
-    assert os.read(told, 1), "the caller has failed"
-    below = psutil.Process(caller).children(recursive=True)
-    dying = _engine(below)
-    dying.terminate()
-    os.read(told, 1)
-    dying.terminate()
-    dying.send_signal(signal.SIGINT)
-    os.write(go, b"x" * 100)
-    engines = [one for one in below if "VLLM" in title_of(one)]
-    alive = living(engines, patience(30.0))
-    left = left_after(before, 0.0 if alive else 5.0)
-    os.kill(caller, signal.SIGKILL)
-    os.waitpid(caller, 0)
+    try:
+        assert os.read(told, 1), "the caller has failed"
+        below = psutil.Process(caller).children(recursive=True)
+        engines = [one for one in below if "VLLM" in title_of(one)]
+        dying = _engine(below)
+        dying.terminate()
+        os.read(told, 1)
+        dying.terminate()
+        dying.send_signal(signal.SIGINT)
+        os.write(go, b"x" * 100)
+        alive = living(engines, patience(30.0))
+        left = left_after(before, 0.0 if alive else 5.0)
+    finally:
+        os.kill(caller, signal.SIGKILL)
+        os.waitpid(caller, 0)
     remove(below, left)
     return [alive, left]
 
