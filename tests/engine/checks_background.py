@@ -26,10 +26,17 @@ from tests.engine.checks_workers import SOCKET
 
 Then = Callable[[int, list[psutil.Process]], object]
 
-LONGEST = 15.0
+LONGEST = 30.0
 """Seconds that a caller may take to hear of a failure, a ready timeout of `READY_TIMEOUT` included."""
 
-READY_TIMEOUT = 6
+READY_TIMEOUT = 12
+"""Seconds: a start has come to its workers' models by then, also beside other work."""
+
+A_WHILE = 5.0
+"""Seconds for which upstream is seen not to notice something."""
+
+PAST_IT = READY_TIMEOUT + 3.0
+"""Seconds after which upstream has let that time pass by."""
 
 HARDENED = "TESTS_HARDENED"
 """Set in the environment of a check whose process was hardened for it."""
@@ -37,7 +44,7 @@ HARDENED = "TESTS_HARDENED"
 
 def patience(seconds: float) -> float:
     """So many seconds where something is to happen; upstream is only seen not to do it for a while."""
-    return seconds if HARDENED in os.environ else 2.0
+    return seconds if HARDENED in os.environ else A_WHILE
 
 
 def construct() -> Any:
@@ -121,9 +128,9 @@ def failing(holder: Any, name: str, by: Any = None) -> list[Any]:
     return seen
 
 
-def _at_the_scheduler(then: Then, *, wait: float) -> list[Any]:
+def _at_the_scheduler(then: Then, *, wait: float, longest: float = LONGEST) -> list[Any]:
     """A caller whose engine stays at its scheduler; `then` is called with its pid and with all below it."""
-    return staying_at(scheduler(), "__init__", 1, then, wait=wait)
+    return staying_at(scheduler(), "__init__", 1, then, wait=wait, longest=longest)
 
 
 def staying_at(
@@ -241,26 +248,27 @@ def a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
 
 
 def upstream_with_a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
-    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=0.0)
+    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=0.0, longest=A_WHILE)
 
 
-def _stopping_a_worker() -> list[Any]:
+def _stopping_a_worker(longest: float) -> list[Any]:
     from vllm.v1.worker.gpu_worker import Worker
 
     os.environ["VLLM_ENGINE_READY_TIMEOUT_S"] = str(READY_TIMEOUT)
-    return staying_at(Worker, "load_model", 2, worker(1, signal.SIGSTOP), wait=5.0)
+    then = worker(1, signal.SIGSTOP)
+    return staying_at(Worker, "load_model", 2, then, wait=5.0, longest=longest)
 
 
 def a_worker_that_is_stopped() -> list[Any]:
     engine.harden()
-    return _stopping_a_worker()
+    return _stopping_a_worker(LONGEST)
 
 
 def upstream_with_a_worker_that_is_stopped() -> list[Any]:
-    return _stopping_a_worker()
+    return _stopping_a_worker(PAST_IT)
 
 
-def _asking_a_dead_engine() -> list[Any]:
+def _asking_a_dead_engine(longest: float) -> list[Any]:
     """An answer of the engine is waited for, and the engine is killed."""
     llm = construct()
     client = llm.llm_engine.engine_core
@@ -280,18 +288,18 @@ def _asking_a_dead_engine() -> list[Any]:
     while not client.utility_results:
         time.sleep(0.01)
     dying.kill()
-    asking.join(LONGEST)
+    asking.join(longest)
     _vllm_trees.give_back(llm)
     return [*(told or [["waits", ""]])[0], living(engines, 5.0)]
 
 
 def an_engine_that_dies_and_is_asked_something() -> list[Any]:
     engine.harden()
-    return _asking_a_dead_engine()
+    return _asking_a_dead_engine(LONGEST)
 
 
 def upstream_with_an_engine_that_dies_and_is_asked_something() -> list[Any]:
-    return _asking_a_dead_engine()
+    return _asking_a_dead_engine(A_WHILE)
 
 
 def _failing_after_its_engine() -> list[Any]:

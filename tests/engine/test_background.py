@@ -73,7 +73,7 @@ def test_a_worker_that_is_stopped_is_named_when_the_ready_timeout_is_over(forge:
     status, alive, left, said = forge.run("checks_background.a_worker_that_is_stopped")
     assert (status, alive, left) == (7, [], [])
     assert said.startswith("StartupError: the engine did not start: worker[1] (pid ")
-    assert said.endswith("is stopped, and the engine was not ready within 6 s (VLLM_ENGINE_READY_TIMEOUT_S)")
+    assert said.endswith("is stopped, and the engine was not ready within 12 s (VLLM_ENGINE_READY_TIMEOUT_S)")
 
 
 def test_upstream_waits_on_for_a_worker_that_is_stopped(forge: Forge) -> None:

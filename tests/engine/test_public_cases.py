@@ -89,7 +89,7 @@ def test_a_warm_up_that_outlasts_the_ready_timeout_is_ended_and_named(both: Any)
     assert status == -1
     assert {"VLLM::EngineCore", "VLLM::Worker_TP0", "VLLM::Worker_TP1"} <= set(alive)
     assert hardened[:3] == [7, [], []]
-    assert re.search(r": (engine|worker\[\d\]) \(pid \d+\) was not ready within 6 s", hardened[3])
+    assert re.search(r": (engine|worker\[\d\]) \(pid \d+\) was not ready within 12 s", hardened[3])
 
 
 def test_an_engine_that_is_stopped_at_the_last_step_of_a_server_is_named(both: Any) -> None:
