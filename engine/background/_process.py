@@ -6,6 +6,7 @@ processes are spawned it is found by its name, so that the new process is harden
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
@@ -60,7 +61,10 @@ CLEAN_UP = 60.0
 
 
 def _give_up() -> None:
-    _logger.error("the engine's clean-up has not ended within %g s, and is left", CLEAN_UP)
+    _logger.error(
+        "the engine's clean-up has not ended within %g s: its process ends now, and all it had started",
+        CLEAN_UP,
+    )
     os._exit(1)
 
 
@@ -124,7 +128,9 @@ class _Start:
         """
         watching = threading.Timer(CLEAN_UP, _give_up)
         watching.daemon = True
-        watching.start()
+        # Where no thread is to be had, the clean-up goes on all the same.
+        with contextlib.suppress(RuntimeError):
+            watching.start()
         return lambda number, frame: None
 
     def tell(self, error: BaseException) -> None:

@@ -33,7 +33,7 @@ class HeldPorts:
         util.register_after_fork(self, HeldPorts.close)
 
     def get(self) -> int:
-        """A free port, which is held from here on; not where that is no matter of who was first.
+        """A free port, held from here on; where no socket can be had to hold it, free as it was found.
 
         Raises:
             OSError: each of those that were found was taken at once.
@@ -45,7 +45,7 @@ class HeldPorts:
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     continue
-                # No IPv4 here, say, and it was found without.
+                # No IPv4 here, say.
             return port
         raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}, {TRIES} ports one after the other")
 

@@ -113,14 +113,7 @@ class Case:
         pid = 0
         over = False
         try:
-            settings = getattr(self.order, "settings", None)
-            limit = (
-                _SCREEN_SILENCE
-                if isinstance(self.order, Screen)
-                else settings.time_limit
-                if settings
-                else 60.0
-            )
+            limit = self._limit()
             pid, reap = self._start(inside, limit)
             inside.close()
             timed_out = self._watch(pid, outside, limit)
@@ -137,6 +130,13 @@ class Case:
                 self._end(pid)
                 end_orphans(pid)
             shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _limit(self) -> float:
+        """Seconds that the process has; of a screen, in which it may be silent."""
+        if isinstance(self.order, Screen):
+            return _SCREEN_SILENCE
+        settings = getattr(self.order, "settings", None)
+        return settings.time_limit if settings else 60.0
 
     def _start(self, inside: socket.socket, limit: float) -> tuple[int, Callable[[], int]]:
         if self.target is not None:

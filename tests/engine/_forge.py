@@ -20,6 +20,9 @@ import engine
 
 ROOT = Path(__file__).resolve().parents[2]
 
+HARDENED = "TESTS_HARDENED"
+"""Set in the environment of a check whose process was hardened for it."""
+
 
 class Forge:
     """Runs checks, each in a process that is as new."""
@@ -67,7 +70,7 @@ def _child(check: str, write: int) -> None:
     try:
         if first == "hardened":
             engine.harden()
-            os.environ["TESTS_HARDENED"] = "1"
+            os.environ[HARDENED] = "1"
         checks = importlib.import_module(f"tests.engine.{module or 'checks'}")
         answer = {"result": getattr(checks, name)()}
     except BaseException:

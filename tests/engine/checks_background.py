@@ -21,6 +21,7 @@ import psutil
 
 import engine
 from faultinject.targets import _vllm_trees
+from tests.engine._forge import HARDENED
 from tests.engine.checks import raising, replaced
 from tests.engine.checks_workers import SOCKET
 
@@ -37,9 +38,6 @@ A_WHILE = 5.0
 
 PAST_IT = READY_TIMEOUT + 3.0
 """Seconds after which upstream has let that time pass by."""
-
-HARDENED = "TESTS_HARDENED"
-"""Set in the environment of a check whose process was hardened for it."""
 
 
 def patience(seconds: float) -> float:
