@@ -19,7 +19,6 @@ from typing import Any
 
 import psutil
 
-import engine
 from faultinject.targets import _vllm_trees
 from tests.engine._forge import HARDENED
 from tests.engine.checks import raising, replaced
@@ -104,14 +103,14 @@ def left_after(before: set[str], seconds: float) -> list[str]:
     return sorted(more)
 
 
-def failing(holder: Any, name: str, by: Any = None) -> list[Any]:
-    """A start in which `name` is replaced, by what raises if it is not said by what.
+def failing(holder: Any, name: str, by: Any) -> list[Any]:
+    """A start in which `name` is replaced by what makes it fail.
 
     Returns:
         Type and text of what the caller was told; what lives on after it, and what has stayed of names.
     """
     before = segments()
-    with replaced(holder, name, by or raising(ZeroDivisionError("planted"))):
+    with replaced(holder, name, by):
         try:
             construct()
         except BaseException as error:
@@ -212,61 +211,32 @@ def title_of(process: psutil.Process) -> str:
 # ---- the checks ----
 
 
-def a_scheduler_that_fails() -> list[Any]:
-    engine.harden()
-    return failing(scheduler(), "__init__")
-
-
-def upstream_with_a_scheduler_that_fails() -> list[Any]:
-    return failing(scheduler(), "__init__")
-
-
 def a_caller_that_is_killed() -> list[Any]:
-    engine.harden()
-    return _at_the_scheduler(kill_the_caller, wait=5.0)
-
-
-def upstream_with_a_caller_that_is_killed() -> list[Any]:
     return _at_the_scheduler(kill_the_caller, wait=5.0)
 
 
 def ctrl_c() -> list[Any]:
-    engine.harden()
     return _at_the_scheduler(_press_ctrl_c, wait=5.0)
 
 
 def an_engine_that_is_terminated() -> list[Any]:
-    engine.harden()
     return _at_the_scheduler(terminate_the_engine, wait=5.0)
 
 
 def a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
-    engine.harden()
-    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=5.0)
+    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=5.0, longest=patience(LONGEST))
 
 
-def upstream_with_a_worker_that_dies_while_the_engine_is_busy() -> list[Any]:
-    return _at_the_scheduler(worker(1, signal.SIGKILL), wait=0.0, longest=A_WHILE)
-
-
-def _stopping_a_worker(longest: float) -> list[Any]:
+def a_worker_that_is_stopped() -> list[Any]:
     from vllm.v1.worker.gpu_worker import Worker
 
     os.environ["VLLM_ENGINE_READY_TIMEOUT_S"] = str(READY_TIMEOUT)
     then = worker(1, signal.SIGSTOP)
+    longest = max(PAST_IT, patience(LONGEST))
     return staying_at(Worker, "load_model", 2, then, wait=5.0, longest=longest)
 
 
-def a_worker_that_is_stopped() -> list[Any]:
-    engine.harden()
-    return _stopping_a_worker(LONGEST)
-
-
-def upstream_with_a_worker_that_is_stopped() -> list[Any]:
-    return _stopping_a_worker(PAST_IT)
-
-
-def _asking_a_dead_engine(longest: float) -> list[Any]:
+def an_engine_that_dies_and_is_asked_something() -> list[Any]:
     """An answer of the engine is waited for, and the engine is killed."""
     llm = construct()
     client = llm.llm_engine.engine_core
@@ -286,21 +256,12 @@ def _asking_a_dead_engine(longest: float) -> list[Any]:
     while not client.utility_results:
         time.sleep(0.01)
     dying.kill()
-    asking.join(longest)
+    asking.join(patience(LONGEST))
     _vllm_trees.give_back(llm)
     return [*(told or [["waits", ""]])[0], living(engines, 5.0)]
 
 
-def an_engine_that_dies_and_is_asked_something() -> list[Any]:
-    engine.harden()
-    return _asking_a_dead_engine(LONGEST)
-
-
-def upstream_with_an_engine_that_dies_and_is_asked_something() -> list[Any]:
-    return _asking_a_dead_engine(A_WHILE)
-
-
-def _failing_after_its_engine() -> list[Any]:
+def a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
     from vllm.entrypoints import llm
 
     before = segments()
@@ -317,18 +278,8 @@ def _failing_after_its_engine() -> list[Any]:
     raise AssertionError("the construction did not fail")
 
 
-def a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
-    engine.harden()
-    return _failing_after_its_engine()
-
-
-def upstream_with_a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
-    return _failing_after_its_engine()
-
-
 def a_spawned_engine_without_room_for_its_cache() -> list[Any]:
     """Nothing is replaced: this is what happens where there is too little memory."""
-    engine.harden()
     before = segments()
     target = _vllm_trees.llm_tp2()
     os.environ.update(target.environment)
@@ -347,7 +298,6 @@ def a_spawned_engine_without_room_for_its_cache() -> list[Any]:
 
 
 def a_good_start() -> list[Any]:
-    engine.harden()
     before, threads = segments(), threading.active_count()
     llm = construct()
     outputs = llm.generate([{"prompt_token_ids": [1, 2, 3]}], use_tqdm=False)

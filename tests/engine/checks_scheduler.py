@@ -6,12 +6,11 @@ import tempfile
 import threading
 from typing import Any
 
-import engine
 from faultinject.targets._vllm import prepare_engine_core
 from tests.engine.checks import holdings, raising, replaced, settled
 
 
-def _failing_after_its_publisher() -> list[Any]:
+def a_scheduler_that_fails_after_its_publisher() -> list[Any]:
     """What the caller got, and what there is more while it has that: threads by name, descriptors."""
     import zmq as typeless
     from vllm.config.kv_events import KVEventsConfig
@@ -36,20 +35,10 @@ def _failing_after_its_publisher() -> list[Any]:
     raise AssertionError("the construction did not fail")
 
 
-def a_scheduler_that_fails_after_its_publisher() -> list[Any]:
-    engine.harden()
-    return _failing_after_its_publisher()
-
-
-def upstream_with_a_scheduler_that_fails_after_its_publisher() -> list[Any]:
-    return _failing_after_its_publisher()
-
-
 def the_order_in_which_connectors_and_publisher_go() -> list[str]:
     """Connectors that stand for such as need hardware; the publisher is made between them."""
     from vllm.v1.core.sched import scheduler
 
-    engine.harden()
     released: list[str] = []
 
     class Made:

@@ -107,9 +107,11 @@ def test_an_engine_that_is_stopped_at_the_last_step_of_a_server_is_named(both: A
 def test_what_fails_after_the_executor_is_told_and_leaves_nothing(both: Any, check: str) -> None:
     (kind, said, _, left), hardened = both(check)
     assert (kind, "planted" in said) == ("RuntimeError", False)
+    assert "See root cause above" in said
     assert sockets(left)
     assert (hardened[0], hardened[2:]) == ("StartupError", [[], []])
-    assert re.match(r".*: engine \(pid \d+\) failed: ZeroDivisionError: planted\n", hardened[1])
+    told = r"the engine did not start: engine \(pid \d+\) failed: ZeroDivisionError: planted\n"
+    assert re.match(told, hardened[1])
 
 
 def test_what_a_worker_fails_of_reaches_the_caller(both: Any) -> None:

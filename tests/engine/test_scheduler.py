@@ -12,11 +12,15 @@ pytest.importorskip("vllm", reason="needs an installed vLLM")
 
 
 def test_the_publisher_of_events_goes_before_the_caller_hears(forge: Forge) -> None:
-    assert forge.run("checks_scheduler.a_scheduler_that_fails_after_its_publisher") == ["planted", [], 0]
+    assert forge.run("hardened:checks_scheduler.a_scheduler_that_fails_after_its_publisher") == [
+        "planted",
+        [],
+        0,
+    ]
 
 
 def test_upstreams_publisher_stays(forge: Forge) -> None:
-    check = "checks_scheduler.upstream_with_a_scheduler_that_fails_after_its_publisher"
+    check = "checks_scheduler.a_scheduler_that_fails_after_its_publisher"
     said, threads, descriptors = forge.run(check)
     assert said == "planted"
     assert "zmq-publisher" in threads
@@ -24,5 +28,5 @@ def test_upstreams_publisher_stays(forge: Forge) -> None:
 
 
 def test_they_go_in_the_order_of_the_normal_shutdown(forge: Forge) -> None:
-    check = "checks_scheduler.the_order_in_which_connectors_and_publisher_go"
+    check = "hardened:checks_scheduler.the_order_in_which_connectors_and_publisher_go"
     assert forge.run(check) == ["publisher", "KV connector", "EC connector"]

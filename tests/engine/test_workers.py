@@ -16,19 +16,19 @@ pytest.importorskip("vllm", reason="needs an installed vLLM")
 
 
 def test_an_executor_that_fails_at_its_end_gives_back_workers_memory_sockets_and_pipes(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.an_executor_that_fails_at_its_end")
+    kind, said, more = forge.run("hardened:checks_workers.an_executor_that_fails_at_its_end")
     assert (kind, said) == ("ZeroDivisionError", "planted")
     assert more == []
 
 
 def test_upstream_leaves_shared_memory_sockets_and_descriptors_there(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.upstream_at_its_end")
+    kind, said, more = forge.run("checks_workers.an_executor_that_fails_at_its_end")
     assert (kind, said) == ("ZeroDivisionError", "planted")
     assert {"fds", "memory", "sockets"} <= set(more)
 
 
 def test_the_error_tells_which_worker_failed_and_why(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.a_worker_that_fails_to_load_its_model")
+    kind, said, more = forge.run("hardened:checks_workers.a_worker_that_fails_to_load_its_model")
     assert kind == "StartupError"
     first, *_ = said.splitlines()
     assert first.startswith("the engine did not start: worker[")
@@ -38,14 +38,14 @@ def test_the_error_tells_which_worker_failed_and_why(forge: Forge) -> None:
 
 
 def test_upstream_tells_to_look_for_the_cause_elsewhere(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.upstream_with_a_worker_that_fails")
+    kind, said, more = forge.run("checks_workers.a_worker_that_fails_to_load_its_model")
     assert kind == "Exception"
     assert "planted" not in said
     assert "memory" in more
 
 
 def test_the_error_tells_which_worker_was_killed_and_by_what(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.a_worker_that_is_killed")
+    kind, said, more = forge.run("hardened:checks_workers.a_worker_that_is_killed")
     assert kind == "StartupError"
     assert "worker[" in said
     assert said.endswith("was ended by SIGKILL before it was ready")
@@ -53,7 +53,7 @@ def test_the_error_tells_which_worker_was_killed_and_by_what(forge: Forge) -> No
 
 
 def test_a_worker_that_cannot_be_started_leaves_no_pipe(forge: Forge) -> None:
-    kind, said, more = forge.run("checks_workers.a_worker_that_cannot_be_started")
+    kind, said, more = forge.run("hardened:checks_workers.a_worker_that_cannot_be_started")
     assert (kind, said) == ("BlockingIOError", "[Errno 11] planted")
     assert more == []
 
@@ -71,7 +71,7 @@ def test_upstream_leaves_its_memory_and_descriptors_then(forge: Forge) -> None:
 
 
 def test_a_normal_shutdown_by_three_threads_runs_once_and_leaves_nothing(forge: Forge) -> None:
-    running, answers, more = forge.run("checks_workers.a_normal_shutdown")
+    running, answers, more = forge.run("hardened:checks_workers.a_normal_shutdown")
     assert running >= 2
     assert answers == [None, None]
     assert more == []
