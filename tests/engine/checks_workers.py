@@ -82,8 +82,6 @@ def _die(*args: object, **kwargs: object) -> None:
 
 def _failed(holder: Any, name: str, by: Callable[..., Any]) -> list[Any]:
     before = prepared()
-    # What would be given back by a collection that happens to come is not given back.
-    gc.disable()
     with replaced(holder, name, by):
         try:
             construct()

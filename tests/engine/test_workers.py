@@ -21,10 +21,11 @@ def test_an_executor_that_fails_at_its_end_gives_back_workers_memory_sockets_and
     assert more == []
 
 
-def test_upstream_leaves_shared_memory_sockets_and_descriptors_there(forge: Forge) -> None:
+def test_upstream_leaves_sockets_and_descriptors_there(forge: Forge) -> None:
     kind, said, more = forge.run("checks_workers.an_executor_that_fails_at_its_end")
     assert (kind, said) == ("ZeroDivisionError", "planted")
-    assert {"fds", "memory", "sockets"} <= set(more)
+    # And the memory, until the thread that watches the workers has ended: that may be before one looks.
+    assert {"fds", "sockets"} <= set(more)
 
 
 def test_the_error_tells_which_worker_failed_and_why(forge: Forge) -> None:
