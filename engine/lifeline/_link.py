@@ -88,22 +88,26 @@ class Link:
         """
         with self._lock:
             last: Exception | None = None
-            for turn in range(_TRIES):
-                if turn:
-                    time.sleep(_AGAIN_S)
-                try:
-                    told = self._exchange(verb, *fields)
-                except (ConnectionError, FileNotFoundError) as error:
-                    if not start:
-                        return []
-                    last = error
-                    start_guardian(self.ticket)
-                    continue
-                except OSError as error:
-                    raise LifelineError(f"the guardian cannot be asked: {_why(error)}") from error
-                if told is not None:
-                    return told
-            raise LifelineError(f"no guardian stays: {last}") from last
+            try:
+                for turn in range(_TRIES):
+                    if turn:
+                        time.sleep(_AGAIN_S)
+                    try:
+                        told = self._exchange(verb, *fields)
+                    except (ConnectionError, FileNotFoundError) as error:
+                        if not start:
+                            return []
+                        last = error
+                        start_guardian(self.ticket)
+                        continue
+                    except OSError as error:
+                        raise LifelineError(f"the guardian cannot be asked: {_why(error)}") from error
+                    if told is not None:
+                        return told
+                raise LifelineError(f"no guardian stays: {last}") from last
+            finally:
+                # Its traceback has this frame, and with it all that the callers hold, until a collection.
+                last = None
 
     def _exchange(self, verb: str, *fields: str | int | float) -> list[str] | None:
         status, guardian, rest = self._send(verb, *fields)

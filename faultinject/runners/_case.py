@@ -387,18 +387,25 @@ class CaseRun:
             self.facts["retry"] = f"{type(exception).__name__}: {exception}"[:300]
             return
         self.facts["retry"] = "ok"
-        ledger.look(lambda: (), 0, cost="all")
-        now = Counter(e.probe for e in ledger.live.values() if not e.is_state)
-        once = Counter({p: n for p, _, n in self.expectation.residue})
-        differs = []
-        for probe, number in self.expectation.holds:
-            have = now[probe] - before[probe]
-            if not number - once[probe] <= have <= number:
-                differs.append(f"{probe}: {have} instead of {number}")
+        differs = self._differs(ledger, before)
+        if differs:
+            collect()
+            differs = self._differs(ledger, before)
         self.facts["retry_differs"] = tuple(differs)
         failure = constructor.release(result, call[0])
         if failure is not None:
             self.facts["retry"] = f"its release: {type(failure).__name__}: {failure}"[:300]
+
+    def _differs(self, ledger: Ledger, before: Counter[str]) -> list[str]:
+        """Of which kinds a second construction holds more or less than the recording says."""
+        ledger.look(lambda: (), 0, cost="all")
+        now = Counter(e.probe for e in ledger.live.values() if not e.is_state)
+        once = Counter({p: n for p, _, n in self.expectation.residue})
+        return [
+            f"{probe}: {have} instead of {number}"
+            for probe, number in self.expectation.holds
+            if not number - once[probe] <= (have := now[probe] - before[probe]) <= number
+        ]
 
     def _tell(self, stage: str) -> None:
         self.report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
+from gc import collect  # its own reference: a target may put something else in its place
 from types import FrameType
 from typing import Any
 
@@ -91,6 +92,8 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
         )
     check_reached(backend, offered=bool(recorder.points))
     _check_own(target, tracker.names)
+    # What it holds, and not what waits for the collector, which comes when it likes.
+    collect()
     ledger.look(lambda: (), 0, cost="all")
     held = [e for e in ledger.live.values() if not ignored(e.probe, e.key, target, settings)]
     holds = Counter(e.probe for e in held if not e.is_state)

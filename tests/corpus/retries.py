@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 
@@ -73,6 +74,31 @@ class FreedSlot:
         del _SLOTS["freed"]
 
 
+class TidiesTheSecondTime:
+    """Leaves a file to the collector, which comes by itself only to the second construction: that does not
+    hold less than the first did."""
+
+    def __init__(self) -> None:
+        again = "begun" in _SLOTS
+        _SLOTS["begun"] = True
+        file = open("/dev/null", "rb")
+        try:
+            self._leave_to_the_collector([file])
+            self.size = configure()
+        except BaseException:
+            file.close()
+            raise
+        if again:
+            del file
+            gc.collect()
+
+    def _leave_to_the_collector(self, dropped: list[object]) -> None:
+        dropped.append(dropped)
+
+    def close(self) -> None:
+        gc.collect()
+
+
 _ME = "tests.corpus.retries"
 SPECIMENS = (
     Specimen(
@@ -84,4 +110,5 @@ SPECIMENS = (
     Specimen(f"{_ME}:FreedAddress", "retry"),
     Specimen(f"{_ME}:TakenSlot", "retry", "only a second try fails", (at("*:configure", "state"),)),
     Specimen(f"{_ME}:FreedSlot", "retry"),
+    Specimen(f"{_ME}:TidiesTheSecondTime", "retry"),
 )

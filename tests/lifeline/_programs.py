@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import multiprocessing
 import os
@@ -156,6 +157,28 @@ def registering(address: str) -> None:
     """A caller whose child by `subprocess` does nothing for itself."""
     lifeline.register_child(started(address, "stranger").pid)
     say_ticket(address)
+    pause(address, "parent")
+
+
+@program
+def beginning_from_a_frame_that_holds_something(address: str) -> None:
+    """Says whether what the frame held went with it, though no guardian was there at first."""
+    gone: list[str] = []
+
+    class Held:
+        def __del__(self) -> None:
+            gone.append("gone with its frame")
+
+    def frame() -> Held:
+        held = Held()
+        lifeline.register_child(started(address, "stranger").pid)
+        return held
+
+    gc.collect()
+    gc.disable()
+    frame()
+    say_ticket(address)
+    say(address, "held", ", ".join(gone))
     pause(address, "parent")
 
 

@@ -41,6 +41,12 @@ def test_it_is_nobodys_child_and_in_no_ones_group(trees: Tree) -> None:
     assert parent.pid in trees.guarded()
 
 
+def test_starting_it_keeps_nothing_of_its_callers_alive(trees: Tree) -> None:
+    trees.run("beginning_from_a_frame_that_holds_something")
+    trees.wait("parent", "stranger")
+    assert trees.heard("held") == "gone with its frame"
+
+
 def test_another_takes_the_place_of_one_that_was_killed(trees: Tree) -> None:
     # The children do nothing for themselves: only their parent can tell the new one of the first.
     trees.run("twice")
