@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,8 +149,10 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
     from vllm.entrypoints.llm import LLM
     from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine import core_client
     from vllm.v1.engine import utils as launching
     from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.engine.coordinator import DPCoordinator
     from vllm.v1.engine.core import EngineCore, EngineCoreProc
     from vllm.v1.engine.core_client import (
         AsyncMPClient,
@@ -167,12 +170,8 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from engine._entry_points import hardened_engine_init, hardened_llm_init
     from engine._executors import hardened_init_executor
     from engine._scheduler import hardened_scheduler_init
-    from engine.background import _client
-    from engine.background._launcher import (
-        hardened_manager_init,
-        hardened_socket,
-        hardened_wait,
-    )
+    from engine.background import _client, _coordinator
+    from engine.background._launcher import hardened_manager_init, hardened_socket, hardened_wait
     from engine.background._process import hardened_process_init, run_engine_core
     from engine.multiproc import _executor as _multiproc
     from engine.multiproc._queues import hardened_attachment, hardened_queue_init
@@ -225,6 +224,22 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
         _replaced(MPClient, "ensure_alive", _client.hardened_ensure_alive),
         _replaced(MPClient, "_format_exception", _client.hardened_format),
         _replaced(BackgroundResources, "__call__", _client.hardened_cleanup),
+        _replaced(
+            DPCoordinator,
+            "__init__",
+            lambda upstream: _coordinator.hardened_coordinator_init(upstream, options),
+        ),
+        _replaced(DPCoordinator, "shutdown", _coordinator.hardened_coordinator_shutdown),
+        *(
+            _replaced(
+                module,
+                "launch_core_engines",
+                lambda upstream: _coordinator.hardened_launch(upstream, options),
+            )
+            # And where it was imported from there by now.
+            for module in (launching, core_client, sys.modules.get("vllm.entrypoints.cli.serve"))
+            if module is not None
+        ),
         _replaced(launching, "wait_for_engine_startup", hardened_wait),
         _replaced(launching, "zmq_socket_ctx", hardened_socket),
         _replaced(LLM, "__init__", lambda upstream: hardened_llm_init(upstream, options)),

@@ -32,7 +32,7 @@ def missing_from_vllm() -> tuple[str, ...]:
         from vllm.distributed.device_communicators import shm_broadcast
         from vllm.entrypoints import llm
         from vllm.v1.core.sched import scheduler
-        from vllm.v1.engine import async_llm, core, core_client, llm_engine, utils
+        from vllm.v1.engine import async_llm, coordinator, core, core_client, llm_engine, utils
         from vllm.v1.executor import multiproc_executor
         from vllm.v1.executor.abstract import Executor
         from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -41,7 +41,7 @@ def missing_from_vllm() -> tuple[str, ...]:
         return (f"an import that works: {error}",)
     missing = _missing_from_constructor(core) + _missing_from(multiproc_executor, _WORKERS)
     missing += _missing_from(core, _PROCESS) + _missing_from(utils, _LAUNCHER)
-    missing += _missing_from(shm_broadcast, _QUEUES)
+    missing += _missing_from(shm_broadcast, _QUEUES) + _missing_from(coordinator, _COORDINATOR)
     missing += _missing_from(core_client, _CLIENT) + _missing_from(llm, _LLM)
     missing += _missing_from(scheduler, _SCHEDULER) + _missing_from(llm_engine, _LLM_ENGINE)
     missing += _missing_from(async_llm, _ASYNC_LLM)
@@ -112,7 +112,11 @@ _PROCESS = (
 _LAUNCHER = (
     ("CoreEngineProcManager.__init__", ("get_mp_context", "Process", "processes")),
     ("wait_for_engine_startup", ("zmq", "Poller", "poll")),
-    ("launch_core_engines", ("zmq_socket_ctx", "wait_for_engine_startup")),
+    ("launch_core_engines", ("zmq_socket_ctx", "wait_for_engine_startup", "DPCoordinator")),
+)
+_COORDINATOR = (
+    ("DPCoordinator.__init__", ("get_mp_context", "Pipe", "Process", "get_engine_client_zmq_addr")),
+    ("DPCoordinator.shutdown", ("_finalizer",)),
 )
 _CLIENT = (
     ("BackgroundResources.__call__", ("input_socket", "output_socket", "shutdown_path")),
