@@ -25,7 +25,7 @@ def discover(
     target: TargetArgument,
     release: ReleaseOption = "",
     own: OwnOption = NONE,
-    level: LevelOption = "steps",
+    level: LevelOption = "",
     directory: DirectoryOption = Path(),
     points: Annotated[
         bool, typer.Option("--points", help="Also list the fault points of the level.")
@@ -41,7 +41,7 @@ def discover(
     from faultinject.sweep import pool_of
 
     options = make_options(target, release=release, own=own, level=level, directory=directory)
-    if options.level == "milestones" or _is_tree(options):
+    if options.level == "milestones":
         _discover_tree(options)
         return
     with pool_of(options, 2) as pool:
@@ -51,13 +51,6 @@ def discover(
     if points:
         for point in recording.points:
             console.print(describe_point(point), markup=False, highlight=False)
-
-
-def _is_tree(options: Options) -> bool:
-    """Whether a target that ships with us is one of processes; others are asked for with --level."""
-    from faultinject.targets._builtin import is_tree
-
-    return is_tree(options.target.name)
 
 
 def _discover_tree(options: Options) -> None:

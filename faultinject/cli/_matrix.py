@@ -42,7 +42,7 @@ def matrix(
     target: TargetArgument,
     release: ReleaseOption = "",
     own: OwnOption = NONE,
-    level: LevelOption = "steps",
+    level: LevelOption = "",
     fault: FaultOption = "RuntimeError,KeyboardInterrupt",
     directory: DirectoryOption = Path(),
     matrices: Annotated[Path, typer.Option(help="Folder the matrix is kept in.")] = Path("matrices"),

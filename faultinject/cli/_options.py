@@ -34,7 +34,13 @@ OwnOption = Annotated[
     list[str],
     typer.Option("--own", help="Glob of module:qualname: a frame of the target's own beside the outermost."),
 ]
-LevelOption = Annotated[str, typer.Option(help="How fine: steps, sites, stacks, opcodes, nth; milestones.")]
+LevelOption = Annotated[
+    str,
+    typer.Option(
+        help="How fine: steps, sites, stacks, opcodes, nth; milestones.",
+        show_default="steps; milestones for a built-in tree of processes",
+    ),
+]
 DepthOption = Annotated[int, typer.Option(min=1, help="Frames that tell two stacks apart, at level stacks.")]
 FaultOption = Annotated[
     str, typer.Option("--fault", help="Comma-separated faults; `faultinject faults` lists them.")
@@ -104,7 +110,7 @@ def make_options(
     *,
     release: ReleaseOption = "",
     own: OwnOption = NONE,
-    level: LevelOption = "steps",
+    level: LevelOption = "",
     depth: DepthOption = 4,
     fault: FaultOption = "RuntimeError,KeyboardInterrupt",
     times: TimesOption = 1,
@@ -159,7 +165,7 @@ def make_options(
     )
     _check_choice("runner", runner, get_args(Runner))
     _check_choice("--confirm", confirm, get_args(Confirm))
-    chosen_level = parse_level(level)
+    chosen_level = parse_level(level or _level_of(target))
     faults = _faults(fault) if chosen_level != "milestones" else _faults_of_trees(fault)
     _check_ignored(ignore)
     _check_probes((*probe, *without_probe))
@@ -220,6 +226,13 @@ def takes_sweep_options(command: Callable[..., None]) -> Callable[..., None]:
 def _check_choice(what: str, given: str, choices: tuple[str, ...]) -> None:
     if given not in choices:
         raise UsageError(f"unknown {what} {given!r}: choose one of {', '.join(choices)}")
+
+
+def _level_of(target: str) -> str:
+    """The level of a target that was asked for without one."""
+    from faultinject.targets._builtin import is_tree
+
+    return "milestones" if is_tree(target) else "steps"
 
 
 def _faults(wanted: str) -> tuple[str, ...]:

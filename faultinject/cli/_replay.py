@@ -32,7 +32,7 @@ def replay(
     ] = "",
     release: ReleaseOption = "",
     own: OwnOption = NONE,
-    level: LevelOption = "steps",
+    level: LevelOption = "",
     fault: FaultOption = "RuntimeError,KeyboardInterrupt",
     second: SecondOption = False,
     second_faults: SecondFaultsOption = "RuntimeError,KeyboardInterrupt,hang",

@@ -14,6 +14,19 @@ from faultinject.targets import _vllm_trees as upstream
 from faultinject.targets._engine import put_hardening_on
 from faultinject.targets._target import Call, Target
 
+TRANSACTION = ("engine._transaction:transactional.*", "engine._transaction:OwnershipTransaction.acquire")
+
+ENTRY_POINT = (
+    *TRANSACTION,
+    "engine._entry_points:*",
+    "engine._standin:recording.*",
+    "engine.background._client:*",
+)
+"""What is wrapped around the constructors of an entry point and of its client, and what stands there for their
+acquisitions."""
+
+EXECUTOR = ("engine._transaction:transactional.*", "engine.multiproc._executor:*")
+
 
 def llm() -> Target:
     """One engine process, the executor within it.
@@ -21,30 +34,30 @@ def llm() -> Target:
     Raises:
         TargetError: vLLM is not installed.
     """
-    return _hardened(upstream.llm)
+    return _hardened(upstream.llm, ENTRY_POINT)
 
 
 def llm_tp2() -> Target:
     """One engine process and two workers; errors as of `llm`."""
-    return _hardened(upstream.llm_tp2)
+    return _hardened(upstream.llm_tp2, ENTRY_POINT)
 
 
 def async_llm() -> Target:
     """The asynchronous entry point, with one engine process; errors as of `llm`."""
-    return _hardened(upstream.async_llm)
+    return _hardened(upstream.async_llm, ENTRY_POINT)
 
 
 def multiproc_executor() -> Target:
     """The executor alone, started by the caller, with two workers; errors as of `llm`."""
-    return _hardened(upstream.multiproc_executor)
+    return _hardened(upstream.multiproc_executor, EXECUTOR)
 
 
 def serve() -> Target:
     """The HTTP server, with one engine process; errors as of `llm`."""
-    return _hardened(_vllm_serve.target)
+    return _hardened(_vllm_serve.target, ())
 
 
-def _hardened(make: Callable[[], Target]) -> Target:
+def _hardened(make: Callable[[], Target], own: tuple[str, ...]) -> Target:
     target = make()
     name = target.name.replace("vllm:", "engine:", 1)
     warm_up = target.warm_up
@@ -58,4 +71,6 @@ def _hardened(make: Callable[[], Target]) -> Target:
             warm_up()
         put_hardening_on(name)
 
-    return dataclasses.replace(target, name=name, prepare=prepare, warm_up=import_and_harden)
+    return dataclasses.replace(
+        target, name=name, prepare=prepare, warm_up=import_and_harden, own=(*target.own, *own)
+    )

@@ -21,6 +21,15 @@ from faultinject.trees import Milestone
 
 SERVING = Milestone("caller", "serving", f"{__name__}:answers")
 
+OWN = (
+    f"{__name__}:serve",
+    "uvloop:run*",
+    "asyncio.runners:Runner.run",
+    "vllm.entrypoints.*:run_server*",
+    "vllm.entrypoints.*:build_and_serve",
+)
+"""From here to what the server does: the frames between are those that run a coroutine."""
+
 _BETWEEN = 0.05
 """Seconds between two requests to a server that does not answer yet."""
 
@@ -31,7 +40,7 @@ def target() -> Target:
     Raises:
         TargetError: vLLM is not installed.
     """
-    return trees.tree("vllm:serve", prepare, "", 1, milestones=(*trees.MILESTONES, SERVING))
+    return trees.tree("vllm:serve", prepare, "", 1, OWN, milestones=(*trees.MILESTONES, SERVING))
 
 
 def prepare() -> Call:

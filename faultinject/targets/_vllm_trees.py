@@ -43,6 +43,10 @@ MILESTONES = (
 )
 """The moments of a start-up. Functions rather than lines, so that each has a before and an after."""
 
+CLIENT = "vllm.v1.engine.core_client:*Client.*"
+"""Frames of the client of an engine's process: parts of each entry point's own construction. What starts the
+process is beneath it: between the two is a frame of `contextlib`."""
+
 IGNORE = (
     # Kept for the next start by design: compiled code, and what the libraries cache.
     "temporary files:torchinductor_*",
@@ -74,7 +78,8 @@ def async_llm() -> Target:
 
         return AsyncLLM.from_engine_args, (AsyncEngineArgs(**_arguments(1)),), {}
 
-    return tree("vllm:AsyncLLM", prepare, "shutdown", 1)
+    own = ("vllm.v1.engine.async_llm:AsyncLLM.*", CLIENT)
+    return tree("vllm:AsyncLLM", prepare, "shutdown", 1, own)
 
 
 def multiproc_executor() -> Target:
@@ -88,7 +93,11 @@ def multiproc_executor() -> Target:
         config = EngineArgs(**_arguments(2), distributed_executor_backend="mp").create_engine_config()
         return MultiprocExecutor, (config,), {}
 
-    return tree("vllm:MultiprocExecutor", prepare, "shutdown", 2)
+    own = (
+        "vllm.v1.executor.abstract:Executor.__init__",
+        "vllm.v1.executor.multiproc_executor:MultiprocExecutor.*",
+    )
+    return tree("vllm:MultiprocExecutor", prepare, "shutdown", 2, own)
 
 
 def _llm(name: str, tensor_parallel: int) -> Target:
@@ -98,7 +107,8 @@ def _llm(name: str, tensor_parallel: int) -> Target:
 
         return LLM, (), _arguments(tensor_parallel)
 
-    return tree(name, prepare, "faultinject.targets._vllm_trees:give_back", tensor_parallel)
+    own = ("vllm.entrypoints.llm:LLM.__init__", "vllm.v1.engine.llm_engine:LLMEngine.*", CLIENT)
+    return tree(name, prepare, "faultinject.targets._vllm_trees:give_back", tensor_parallel, own)
 
 
 def quiet() -> None:
@@ -127,6 +137,7 @@ def tree(
     prepare: Callable[[], Call],
     release: str,
     tensor_parallel: int,
+    own: tuple[str, ...],
     milestones: tuple[Milestone, ...] = MILESTONES,
 ) -> Target:
     """A target that starts an engine process.
@@ -153,6 +164,7 @@ def tree(
         },
         ignore=IGNORE,
         warm_up=import_what_a_start_imports,
+        own=own,
         roles=ROLES,
         milestones=milestones,
     )

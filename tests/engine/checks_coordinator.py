@@ -81,7 +81,7 @@ def _failing(holder: Any, name: str, by: Any) -> list[Any]:
     """A start of two engines in which `name` is replaced by what makes it fail.
 
     Returns:
-        What the caller was told; and, while it holds the exception, which processes live, and which names have
+        What the caller was told; and, while it holds the exception, which processes live and which names have
         stayed.
     """
     from vllm.v1.engine.async_llm import AsyncLLM
