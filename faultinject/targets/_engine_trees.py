@@ -22,7 +22,7 @@ ENTRY_POINT = (
     "engine._standin:recording.*",
     "engine.background._client:*",
 )
-"""What is wrapped around the constructors of an entry point and of its client, and what stands there for their
+"""What is wrapped around the constructors of an entry point and its client, and what stands there for their
 acquisitions."""
 
 EXECUTOR = ("engine._transaction:transactional.*", "engine.multiproc._executor:*")

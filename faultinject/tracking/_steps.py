@@ -132,7 +132,18 @@ class Steps:
         name = simple_name(frame)
         starts = name in STARTS and (step.key in self.owners or step.key in self.second_owners)
         makes = value is None and (name == "__init__" or (self.named and is_constructor(frame)))
-        return first_argument(frame) if starts or makes else value
+        if starts or makes:
+            return first_argument(frame)
+        return None if self._is_under_construction(value, frame.f_back) else value
+
+    def _is_under_construction(self, value: Any, frame: FrameType | None) -> bool:
+        """Whether a value is the very object that the target makes: one that returns itself acquires nothing."""
+        own = set(self.stack.ids)
+        while frame is not None and id(frame) in own:
+            if value is not None and first_argument(frame) is value:
+                return True
+            frame = frame.f_back
+        return False
 
     def end(self, caller: FrameType | None, step: OpenStep, product: Any) -> None:
         """A step ends, by its result or by an exception, and `caller` goes on."""

@@ -177,6 +177,28 @@ class HelperPassesOn:
     def close(self) -> None: ...
 
 
+class Fluent:
+    """Its methods return it, which makes nobody the owner of anything."""
+
+    def __init__(self) -> None:
+        self.channel: Channel | None = None
+        self.name = "none"
+        self._call_it("fluent")
+        self.weight = measure()
+        self.channel = Channel()
+
+    def _call_it(self, name: str) -> Fluent:
+        self.name = name
+        return self
+
+    def close(self) -> None:
+        self.shutdown()
+
+    def shutdown(self) -> None:
+        if self.channel is not None:
+            self.channel.close()
+
+
 _ME = "tests.corpus.own_frames"
 _BASE = ("tests.corpus._base:Base.__init__",)
 _KEEPER = (f"{_ME}:Keeper.*",)
@@ -251,4 +273,5 @@ SPECIMENS = (
         own=_HELPER,
     ),
     Specimen(f"{_ME}:HelperPassesOn", "own-frames", own=_HELPER),
+    Specimen(f"{_ME}:Fluent", "own-frames"),
 )  # fmt: skip
