@@ -36,8 +36,8 @@ class Recording:
         )
 
     def Lock(self) -> Any:
-        """A lock, whose semaphore is unlinked again."""
-        return self._transaction.acquire("lock", self._context.Lock, release=_unlink)
+        """A lock, whose semaphore is closed again."""
+        return self._transaction.acquire("lock", self._context.Lock, release=_close_lock)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -59,10 +59,17 @@ def _close_both(ends: Any) -> None:
         end.close()
 
 
-def _unlink(lock: Any) -> None:
-    """Unlink the semaphore of a lock that is to be spawned with: its finalizer would, once nobody has it."""
+def _close_lock(lock: Any) -> None:
+    """Unmap the semaphore of a lock, which the frames of the exception may hold, and unlink that of one that
+    is to be spawned with: its finalizer would, once nobody has it."""
+    semaphore = vars(lock).get("_semlock")
+    if semaphore is None:
+        return
     registry: dict[Any, Any] = vars(util)["_finalizer_registry"]
-    wanted = (vars(synchronize.SemLock)["_cleanup"].__func__, (lock._semlock.name,))
+    wanted = (vars(synchronize.SemLock)["_cleanup"].__func__, (semaphore.name,))
     for finalizer in list(registry.values()):
         if (finalizer._callback, finalizer._args) == wanted:
             finalizer()
+    # It has no method for it: it ends with its last reference, and these are all that a lock keeps.
+    for name in ("_semlock", "acquire", "release"):
+        vars(lock).pop(name, None)

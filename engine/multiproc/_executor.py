@@ -83,10 +83,11 @@ def hardened_init_executor(
         set_up = _SetUp(workers)
         transaction.own("process state", ProcessState(VARIABLES), release="restore")
         transaction.own("handler for the end of the process", self, release=_detach)
+        transaction.own("message queues", set_up, release="give_back_queues")
         rendezvous: list[str] = []
+        # The workers remove it as they end, before the queues go; so does a rollback.
         transaction.own("rendezvous", rendezvous, release=_remove)
         ports = transaction.own("ports", HeldPorts(names["get_open_port"]), release="close")
-        transaction.own("message queues", set_up, release="give_back_queues")
         transaction.own("workers", workers, release="give_back")
         transaction.own("monitor", self, release=_tell_the_monitor)
 
@@ -103,7 +104,7 @@ def hardened_init_executor(
 
         if getattr(type(self), "start_worker_monitor", None) is monitor:
             self.start_worker_monitor = MethodType(rebound(monitor, Thread=workers.thread), self)
-        self._ensure_worker_termination = workers.stop
+        self._ensure_worker_termination = workers.end_all
         try:
             rebound(
                 upstream,

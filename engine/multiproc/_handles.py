@@ -106,7 +106,7 @@ class Workers:
 
     # ---- how it is given back ----
 
-    def stop(self, processes: Any = None) -> None:
+    def end_all(self, processes: Any = None) -> None:
         """End the worker processes for certain. Stands for ``_ensure_worker_termination`` in a rollback."""
         stop_processes([one.proc for one in self._started], self._grace)
 
@@ -116,7 +116,7 @@ class Workers:
             if handle.death_writer is not None:
                 handle.death_writer.close()
                 handle.death_writer = None
-        self.stop()
+        self.end_all()
         for monitor in self._monitors:
             # One that was never started has no end to wait for; and it may be the one that asks.
             if monitor.ident not in (None, threading.get_ident()):

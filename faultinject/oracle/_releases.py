@@ -33,11 +33,14 @@ def judge_releases(seen: Observation, recording: Recording, target: str) -> list
 
 def judge_order(seen: Observation, recording: Recording, target: str) -> list[Problem]:
     """Newest first, unless the target's own normal release has another order."""
-    steps = [step for _, step, _ in seen.order]
-    sequences = [sequence for _, _, sequence in seen.order]
+    ranks = {row.step: row.order for row in recording.owned}
+    # What came at a step that acquires nothing by itself was made meanwhile by a process or a thread that the
+    # target had started before: its moment says nothing.
+    released = [one for one in seen.order if one[1] in ranks]
+    steps = [step for _, step, _ in released]
+    sequences = [sequence for _, _, sequence in released]
     if len(steps) < 2:
         return []
-    ranks = {row.step: row.order for row in recording.owned}
     newest_first = usual = True
     for index in range(len(steps) - 1):
         if sequences[index] == sequences[index + 1]:
@@ -48,13 +51,13 @@ def judge_order(seen: Observation, recording: Recording, target: str) -> list[Pr
     if newest_first or usual:
         return []
     names = {row.step: row.name for row in recording.owned}
-    said = " then ".join(names.get(step, name) for name, step, _ in seen.order)
+    said = " then ".join(names[step] for step in steps)
     return [
         Problem(
             "order",
             target,
             True,
             f"released {said}: neither newest first nor in the order of its normal release",
-            tuple(names.get(step, name) for name, step, _ in seen.order),
+            tuple(names[step] for step in steps),
         )
     ]

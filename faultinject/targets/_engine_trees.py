@@ -25,6 +25,9 @@ ENTRY_POINT = (
 """What is wrapped around the constructors of an entry point and its client, and what stands there for their
 acquisitions."""
 
+OF_THE_GUARDIAN = "temporary files:engine-lifeline-*"
+"""Where the lifeline's guardian writes, which is nobody's child and ends when nobody is left to guard."""
+
 EXECUTOR = ("engine._transaction:transactional.*", "engine.multiproc._executor:*")
 
 
@@ -72,5 +75,10 @@ def _hardened(make: Callable[[], Target], own: tuple[str, ...]) -> Target:
         put_hardening_on(name)
 
     return dataclasses.replace(
-        target, name=name, prepare=prepare, warm_up=import_and_harden, own=(*target.own, *own)
+        target,
+        name=name,
+        prepare=prepare,
+        warm_up=import_and_harden,
+        own=(*target.own, *own),
+        ignore=(*target.ignore, OF_THE_GUARDIAN),
     )

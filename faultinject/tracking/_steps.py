@@ -137,7 +137,7 @@ class Steps:
         return None if self._is_under_construction(value, frame.f_back) else value
 
     def _is_under_construction(self, value: Any, frame: FrameType | None) -> bool:
-        """Whether a value is the very object that the target makes: one that returns itself acquires nothing."""
+        """Whether a value is the object that the target makes: one that returns itself acquires nothing."""
         own = set(self.stack.ids)
         while frame is not None and id(frame) in own:
             if value is not None and first_argument(frame) is value:

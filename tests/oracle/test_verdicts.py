@@ -311,6 +311,14 @@ def test_the_targets_own_normal_order_is_as_good_as_newest_first() -> None:
     assert verdict(order=oldest_first).verdict == "order"
 
 
+def test_what_another_process_made_at_some_moment_has_no_order() -> None:
+    # Step 5 acquires nothing in the recording.
+    between = (("scheduler", 2, 1), ("a worker's memory", 5, 2), ("pool", 1, 3))
+    assert verdict(order=between).verdict == "clean"
+    swapped = (("pool", 1, 1), ("a worker's memory", 5, 2), ("scheduler", 2, 3))
+    assert verdict(order=swapped).verdict == "order"
+
+
 def test_what_goes_at_one_time_has_no_order() -> None:
     assert verdict(order=(("pool", 1, 5), ("scheduler", 2, 5))).verdict == "clean"
 
