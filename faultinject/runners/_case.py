@@ -381,7 +381,7 @@ class CaseRun:
         self._tell("retrying")
         call = constructor.prepare()
         ledger.look(lambda: (), 0, cost="all")  # what was lent for this construction is not held by it
-        before = Counter(e.probe for e in ledger.live.values() if not e.is_state)
+        before = self._held(ledger)
         result, exception = constructor.construct(call)
         if exception is not None:
             self.facts["retry"] = f"{type(exception).__name__}: {exception}"[:300]
@@ -396,10 +396,18 @@ class CaseRun:
         if failure is not None:
             self.facts["retry"] = f"its release: {type(failure).__name__}: {failure}"[:300]
 
+    def _held(self, ledger: Ledger) -> Counter[str]:
+        """How much of each kind there is now, as the recording has counted it."""
+        return Counter(
+            e.probe
+            for e in ledger.live.values()
+            if not e.is_state and not ignored(e.probe, e.key, self.target, self.settings)
+        )
+
     def _differs(self, ledger: Ledger, before: Counter[str]) -> list[str]:
         """Of which kinds a second construction holds more or less than the recording says."""
         ledger.look(lambda: (), 0, cost="all")
-        now = Counter(e.probe for e in ledger.live.values() if not e.is_state)
+        now = self._held(ledger)
         once = Counter({p: n for p, _, n in self.expectation.residue})
         return [
             f"{probe}: {have} instead of {number}"
