@@ -16,6 +16,7 @@ from engine._rebound import globals_of, rebound
 from engine._standin import Standin, recording
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._client import answers_in_time
+from engine.background._ending import end_for_good
 
 ORDER = ("renderer", "engine core", "output handler")
 """Of ``AsyncLLM.shutdown``."""
@@ -91,7 +92,7 @@ def end_client(client: Any) -> None:
     core: Any = getattr(client, "engine_core", None)
     executor = getattr(core, "model_executor", None)
     if executor is None:
-        client.shutdown()
+        end_for_good(client)
         return
     finalizer = vars(client).get("_finalizer")
     if finalizer is not None:

@@ -21,6 +21,7 @@ from engine._socket_files import expect_file, file_of, remove_file
 from engine._standin import Standin
 from engine._startup import Cause, StartupError
 from engine._transaction import OwnershipTransaction, transactional
+from engine.background._ending import cleanup_of, end_for_good, remember_monitor
 from engine.background._launcher import FILES
 from engine.background._told import Told, told_to
 
@@ -36,7 +37,7 @@ def hardened_client_init(upstream: Callable[..., None], options: dict[str, Any])
     @transactional("client", **options)
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
-        transaction.own("engine", self, release=_shut_down)
+        transaction.own("engine", self, release=end_for_good)
         names = globals_of(upstream)
         call = upstream
         if upstream.__qualname__ == "MPClient.__init__":
@@ -89,7 +90,9 @@ def hardened_monitor(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
                 if left is not None:
                     _fail_what_is_asked(left)
 
-            return threading.Thread(target=run, **kwargs)
+            watching = threading.Thread(target=run, **kwargs)
+            remember_monitor(self, watching)
+            return watching
 
         rebound(upstream, Thread=thread)(self)
 
@@ -146,7 +149,7 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             # Without a thread or a task yet that reads: the start has failed.
             if self.shutdown_path is None and self.output_queue_task is None:
                 steps.callback(self.ctx.destroy, linger=0)
-            steps.callback(upstream, self)
+            steps.callback(cleanup_of(upstream, self), self)
 
     return __call__
 
@@ -186,6 +189,7 @@ def answers_in_time(client: Any) -> Iterator[None]:
         yield
     finally:
         over.set()
+        watching.join(_AGAIN * 10)
 
 
 def hardened_reset(upstream: Callable[..., Any]) -> Callable[..., Any]:
@@ -267,13 +271,6 @@ def _poll(zmq: Any, socket: Any, client: Any, timeout: float) -> int:
     if socket in events:
         return int(events[socket])
     raise StartupError((told.first_cause() if events else None) or told.delay())
-
-
-def _shut_down(client: Any) -> None:
-    """As its own `shutdown`, if it has got so far that there is something to shut down."""
-    finalizer = vars(client).get("_finalizer")
-    if finalizer is not None and finalizer.alive:
-        client.shutdown()
 
 
 def _cause(client: Any) -> Cause | None:

@@ -75,15 +75,19 @@ def engine_core_process() -> Target:
     )
 
 
-def put_hardening_on(target: str) -> None:
+def put_hardening_on(target: str, deadline: float = DEADLINE) -> None:
     """Harden this process's vLLM, for the target of that name.
+
+    Args:
+        target: its name.
+        deadline: seconds that a release may take.
 
     Raises:
         TargetError: the installed vLLM has a shape that the hardening does not know.
     """
     from engine import harden
 
-    done = harden(deadline=DEADLINE, grace=GRACE)
+    done = harden(deadline=deadline, grace=GRACE)
     if not done:
         missed = ", ".join(done.missed)
         raise TargetError(f"target '{target}': vLLM {done.version} lacks {missed}, and is left as it is")

@@ -14,6 +14,9 @@ from faultinject.targets import _vllm_trees as upstream
 from faultinject.targets._engine import put_hardening_on
 from faultinject.targets._target import Call, Target
 
+DEADLINE = 10.0
+"""Seconds that a release may take: one ends an engine with its workers, which escalates by itself."""
+
 TRANSACTION = ("engine._transaction:transactional.*", "engine._transaction:OwnershipTransaction.acquire")
 
 ENTRY_POINT = (
@@ -66,13 +69,13 @@ def _hardened(make: Callable[[], Target], own: tuple[str, ...]) -> Target:
     warm_up = target.warm_up
 
     def prepare() -> Call:
-        put_hardening_on(name)
+        put_hardening_on(name, DEADLINE)
         return target.prepare()
 
     def import_and_harden() -> None:
         if warm_up is not None:
             warm_up()
-        put_hardening_on(name)
+        put_hardening_on(name, DEADLINE)
 
     return dataclasses.replace(
         target,
