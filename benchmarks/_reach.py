@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import threading
+from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -39,7 +40,7 @@ def main() -> None:
     threading.settrace(look)
     sys.settrace(look)
     try:
-        getattr(module, name)()
+        attrgetter(name)(module)()
     except RuntimeError:
         pass
     finally:

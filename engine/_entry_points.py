@@ -13,7 +13,7 @@ from typing import Any
 
 from engine._executors import give_back_groups, restore_process
 from engine._rebound import globals_of, rebound
-from engine._standin import Standin, recording
+from engine._standin import Making, Standin, constructed, recording
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._client import answers_in_time
 from engine.background._ending import end_for_good
@@ -34,11 +34,16 @@ def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) ->
     @functools.wraps(upstream)
     def __init__(self: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> None:
         kind = globals_of(upstream)["LLMEngine"]
-        make = recording(transaction, "engine", kind.from_engine_args, END_ENGINE)
         with contextlib.ExitStack() as start:
 
             def from_engine_args(*arguments: Any, **keywords: Any) -> Any:
-                engine = make(*arguments, **keywords)
+                make = getattr(kind.from_engine_args, "__func__", None)
+                if make is None:  # somebody has put something else there
+                    engine = transaction.acquire(
+                        "engine", kind.from_engine_args, *arguments, release=END_ENGINE, keywords=keywords
+                    )
+                else:
+                    engine = make(Making(kind, transaction, "engine", END_ENGINE), *arguments, **keywords)
                 start.enter_context(answers_in_time(engine.engine_core))
                 return engine
 
@@ -47,6 +52,25 @@ def hardened_llm_init(upstream: Callable[..., None], options: dict[str, Any]) ->
             )
 
     return __init__
+
+
+def hardened_factory(upstream: Any, options: dict[str, Any]) -> Any:
+    """``LLMEngine.from_engine_args``, and others that make an engine of their class, as transactions.
+
+    Args:
+        upstream: vLLM's own, a classmethod.
+        options: of the `OwnershipTransaction`.
+    """
+    plain: Callable[..., Any] = upstream.__func__
+
+    @transactional(plain.__qualname__, **options)
+    @functools.wraps(plain)
+    def make(cls: Any, transaction: OwnershipTransaction, *args: Any, **kwargs: Any) -> Any:
+        # Whoever passes one owns it already.
+        kind = cls if isinstance(cls, Making) else Making(cls, transaction, "engine", END_ENGINE)
+        return plain(kind, *args, **kwargs)
+
+    return classmethod(make)
 
 
 def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any]) -> Callable[..., None]:
@@ -80,6 +104,7 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
             rebound(upstream, EngineCoreClient=Standin(kind, **clients), renderer_from_config=renderer)(
                 self, *args, **kwargs
             )
+        constructed(self, transaction)
 
     return __init__
 
@@ -92,7 +117,10 @@ def end_client(client: Any) -> None:
     core: Any = getattr(client, "engine_core", None)
     executor = getattr(core, "model_executor", None)
     if executor is None:
-        end_for_good(client)
+        if "resources" in vars(client):
+            end_for_good(client)
+        else:  # of another kind
+            client.shutdown()
         return
     finalizer = vars(client).get("_finalizer")
     if finalizer is not None:
@@ -106,8 +134,9 @@ def end_client(client: Any) -> None:
 END_ENGINE = (
     lambda engine: end_renderer(getattr(engine, "renderer", None)),
     lambda engine: end_client(engine.engine_core),
+    lambda engine: _cancel_handler(engine),
 )
-"""How an `LLMEngine` is ended, which has no method for it: in the order of `AsyncLLM`'s."""
+"""How an engine is ended whose start has failed, in the `ORDER`; an `LLMEngine` has no method for it."""
 
 
 def _nothing() -> None:

@@ -167,7 +167,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     from engine._core import hardened_init, recording_get_scheduler_cls
-    from engine._entry_points import hardened_engine_init, hardened_llm_init
+    from engine._entry_points import hardened_engine_init, hardened_factory, hardened_llm_init
     from engine._executors import hardened_init_executor
     from engine._scheduler import hardened_scheduler_init
     from engine.background import _client, _coordinator
@@ -246,6 +246,11 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
         *(
             _replaced(kind, "__init__", lambda upstream: hardened_engine_init(upstream, options))
             for kind in (LLMEngine, AsyncLLM)
+        ),
+        *(
+            _replaced(kind, name, lambda upstream: hardened_factory(upstream, options))
+            for kind in (LLMEngine, AsyncLLM)
+            for name in ("from_engine_args", "from_vllm_config")
         ),
         _replaced(AsyncMPClient, "reset_mm_cache_async", _client.hardened_reset),
     ]

@@ -144,8 +144,16 @@ _SCHEDULER = (
     ),
 )
 _LLM = (("LLM.__init__", ("LLMEngine", "from_engine_args")),)
-_LLM_ENGINE = (("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),)
-_ASYNC_LLM = (("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),)
+_LLM_ENGINE = (
+    ("LLMEngine.__init__", ("EngineCoreClient", "make_client", "renderer_from_config")),
+    ("LLMEngine.from_engine_args", ()),
+    ("LLMEngine.from_vllm_config", ()),
+)
+_ASYNC_LLM = (
+    ("AsyncLLM.__init__", ("EngineCoreClient", "make_async_mp_client", "renderer_from_config")),
+    ("AsyncLLM.from_engine_args", ()),
+    ("AsyncLLM.from_vllm_config", ()),
+)
 
 
 def _missing_from(module: Any, places: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:

@@ -21,7 +21,7 @@ from engine._socket_files import expect_file, file_of, remove_file
 from engine._standin import Standin
 from engine._startup import Cause, StartupError
 from engine._transaction import OwnershipTransaction, transactional
-from engine.background._ending import cleanup_of, end_for_good, remember_monitor
+from engine.background._ending import cleanup_of, end_engines, end_for_good, remember_monitor
 from engine.background._launcher import FILES
 from engine.background._told import Told, told_to
 
@@ -149,7 +149,10 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
             # Without a thread or a task yet that reads: the start has failed.
             if self.shutdown_path is None and self.output_queue_task is None:
                 steps.callback(self.ctx.destroy, linger=0)
-            steps.callback(cleanup_of(upstream, self), self)
+                steps.callback(cleanup_of(upstream, self), self)
+                steps.callback(end_engines, self)
+            else:
+                steps.callback(cleanup_of(upstream, self), self)
 
     return __call__
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from engine._rebound import globals_of, rebound
+from engine.background._told import told_to
 from engine.multiproc._context import close_process
 
 _FAILED = "_start_has_failed"
@@ -30,11 +31,33 @@ def end_for_good(client: Any) -> None:
     if resources is None:
         return
     vars(resources)[_FAILED] = True
+    monitors = vars(client).get(_MONITORS, ())
     with contextlib.ExitStack() as steps:
-        steps.callback(_give_back, client, resources)
+        steps.callback(_end_context, resources, vars(client).get("output_queue_thread"))
         finalizer = vars(client).get("_finalizer")
         if finalizer is not None and finalizer.alive:
-            client.shutdown()
+            steps.callback(client.shutdown)
+        # First, as in its own shutdown: what the engines' processes were watched by goes with them.
+        steps.callback(end_engines, resources, monitors)
+
+
+def end_engines(resources: Any, monitors: Iterable[threading.Thread] = ()) -> None:
+    """End the processes of the engines, and close what they were watched by.
+
+    Args:
+        resources: of the client.
+        monitors: threads that watch them.
+    """
+    manager = resources.engine_manager
+    if told_to(manager) is None:
+        return
+    # What watches them need not shut the client down in its turn.
+    resources.engine_dead = True
+    manager.shutdown()
+    if all([_ended(one) for one in monitors]):
+        for process in manager.processes:
+            with contextlib.suppress(ValueError):  # it is closed
+                close_process(process)
 
 
 def cleanup_of(upstream: Callable[[Any], None], resources: Any) -> Callable[[Any], None]:
@@ -49,15 +72,10 @@ def remember_monitor(client: Any, thread: threading.Thread) -> None:
     vars(client).setdefault(_MONITORS, []).append(thread)
 
 
-def _give_back(client: Any, resources: Any) -> None:
-    threads = [*vars(client).get(_MONITORS, ()), vars(client).get("output_queue_thread")]
-    if not all([_ended(one) for one in threads]):
-        # Whatever it looks at stays.
-        return
-    resources.ctx.destroy(linger=0)
-    for process in getattr(resources.engine_manager, "processes", ()):
-        with contextlib.suppress(ValueError):  # it is closed
-            close_process(process)
+def _end_context(resources: Any, reader: threading.Thread | None) -> None:
+    # Not beside a thread that still reads.
+    if _ended(reader):
+        resources.ctx.destroy(linger=0)
 
 
 def _ended(thread: threading.Thread | None) -> bool:

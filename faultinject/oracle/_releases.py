@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from faultinject.facts import Observation, Problem, Recording
 
@@ -41,13 +42,10 @@ def judge_order(seen: Observation, recording: Recording, target: str) -> list[Pr
     sequences = [sequence for _, _, sequence in released]
     if len(steps) < 2:
         return []
-    newest_first = usual = True
-    for index in range(len(steps) - 1):
-        if sequences[index] == sequences[index + 1]:
-            continue
-        newest_first = newest_first and steps[index] > steps[index + 1]
-        before, after = ranks.get(steps[index], 0), ranks.get(steps[index + 1], 0)
-        usual = usual and 0 < before <= after
+    # What the normal release does not give back has no place in its order.
+    ranked = [(ranks[step], sequence) for step, sequence in zip(steps, sequences, strict=True) if ranks[step]]
+    newest_first = _ascends([(-step, sequence) for step, sequence in zip(steps, sequences, strict=True)])
+    usual = len(ranked) > 1 and _ascends(ranked)
     if newest_first or usual:
         return []
     names = {row.step: row.name for row in recording.owned}
@@ -61,3 +59,8 @@ def judge_order(seen: Observation, recording: Recording, target: str) -> list[Pr
             tuple(names[step] for step in steps),
         )
     ]
+
+
+def _ascends(released: list[tuple[int, int]]) -> bool:
+    """Whether, of (place, sequence), the places ascend with the sequences; one sequence has no order."""
+    return all(first[1] == second[1] or first[0] <= second[0] for first, second in pairwise(released))

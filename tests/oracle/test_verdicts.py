@@ -311,6 +311,14 @@ def test_the_targets_own_normal_order_is_as_good_as_newest_first() -> None:
     assert verdict(order=oldest_first).verdict == "order"
 
 
+def test_what_the_normal_release_leaves_has_no_place_in_its_order() -> None:
+    # It does not close the log.
+    assert verdict(order=(("scheduler", 2, 1), ("log", 4, 2), ("pool", 1, 3))).verdict == "clean"
+    assert verdict(order=(("pool", 1, 1), ("log", 4, 2), ("scheduler", 2, 3))).verdict == "order"
+    assert verdict(order=(("pool", 1, 1), ("log", 4, 2))).verdict == "order"
+    assert verdict(order=(("GC freeze", 3, 1), ("log", 4, 2))).verdict == "order"
+
+
 def test_what_another_process_made_at_some_moment_has_no_order() -> None:
     # Step 5 acquires nothing in the recording.
     between = (("scheduler", 2, 1), ("a worker's memory", 5, 2), ("pool", 1, 3))

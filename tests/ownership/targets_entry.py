@@ -19,7 +19,8 @@ from typing import Any
 
 import engine._executors
 from engine import StartupError
-from engine._entry_points import hardened_engine_init, hardened_llm_init
+from engine._entry_points import hardened_engine_init, hardened_factory, hardened_llm_init
+from engine._rebound import rebound
 from engine._scheduler import hardened_scheduler_init
 from engine.background._told import Told, hear_from
 from tests.ownership.targets import Channel, configure
@@ -58,18 +59,45 @@ class Renderer(Channel):
         self.close()
 
 
+class Process(Channel):
+    """An engine's, as it is watched."""
+
+    name, exitcode = "engine", None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pid = os.getpid()
+
+    def is_alive(self) -> bool:
+        return False
+
+
+class Context(Channel):
+    """Of the client's sockets."""
+
+    def destroy(self, linger: int) -> None:
+        self.close()
+
+
 class Client(Channel):
     """Of an engine in another process, which does not answer."""
 
     def __init__(self) -> None:
         super().__init__()
-        process = SimpleNamespace(pid=os.getpid(), name="engine", exitcode=None)
+        process = Process()
         self.told = Told(0.1)
         self.told.attach(multiprocessing, lambda **_: process, {"kwargs": {}})
         self.told.started()
-        self.resources = SimpleNamespace(engine_manager=SimpleNamespace())
-        hear_from(self.resources.engine_manager, self.told)
+        manager = SimpleNamespace(processes=[process], shutdown=lambda: None)
+        hear_from(manager, self.told)
+        self.resources = SimpleNamespace(engine_manager=manager, ctx=Context())
+        self._finalizer = SimpleNamespace(alive=True)
         self.utility_results: dict[int, Future[None]] = {}
+
+    def collect(self) -> None:
+        """What goes of it with its last reference."""
+        self.resources.ctx.close()
+        self.resources.engine_manager.processes[0].close()
 
     def ask(self) -> None:
         """Wait for an answer; that none comes is known once the engine's time is over."""
@@ -80,6 +108,7 @@ class Client(Channel):
     def shutdown(self) -> None:
         self.told.close()
         self.close()
+        self._finalizer.alive = False
 
 
 class ClientHere:
@@ -162,6 +191,7 @@ class LLM:
     def close(self) -> None:
         self.llm_engine.renderer.shutdown()  # type: ignore[attr-defined]
         self.llm_engine.engine_core.shutdown()
+        self.llm_engine.engine_core.collect()
 
 
 def traced(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -214,9 +244,32 @@ class KeptElsewhere(LLM):
 
     def close(self) -> None:
         self.llm_engine.engine_core.shutdown()
+        self.llm_engine.engine_core.collect()
 
 
-for one in (LLM, Traced, KeptElsewhere):
+class OtherClient(Channel):
+    """One that nothing is known of but how it is shut down."""
+
+    def ask(self) -> None: ...
+
+    def collect(self) -> None: ...
+
+    shutdown = Channel.close
+
+
+class OtherEngine(SimpleNamespace):
+    """Made by a function that somebody has put in the place of the class's own."""
+
+    @staticmethod
+    def from_engine_args(renderer: Renderer) -> OtherEngine:
+        return OtherEngine(renderer=renderer, engine_core=OtherClient())
+
+
+class OfAnotherKind(LLM):
+    __init__ = rebound(LLM.__init__, LLMEngine=OtherEngine)  # type: ignore[assignment]
+
+
+for one in (LLM, Traced, KeptElsewhere, OfAnotherKind):
     one.__init__ = hardened_llm_init(one.__init__, OPTIONS)  # type: ignore[misc]
 
 
@@ -251,6 +304,8 @@ class Asynchronous:
     def close(self) -> None:
         self.renderer.shutdown()
         self.engine_core.shutdown()
+        if not self.here:
+            self.engine_core.collect()
         if self.output_handler is not None and not self.closed:
             self.output_handler.cancel()
 
@@ -272,6 +327,18 @@ class Synchronous(LoopClosed):
         self.engine_core = EngineCoreClient.make_client(self.here, self.finalizer)
         self.size = configure()
 
+
+class Made(Asynchronous):
+    """By a function of its class, which fails when it has it."""
+
+    @classmethod
+    def from_engine_args(cls) -> Made:
+        made = cls()
+        configure()
+        return made
+
+
+Made.from_engine_args = hardened_factory(vars(Made)["from_engine_args"], OPTIONS)  # type: ignore[method-assign]
 
 for kind in (Asynchronous, Synchronous):
     kind.__init__ = hardened_engine_init(kind.__init__, OPTIONS)  # type: ignore[misc]
