@@ -31,7 +31,8 @@ class _UntilRed:
     def start(self, *_: Any) -> None: ...
 
     def case(self, result: Any) -> None:
-        if is_red(result, self.judged):
+        # What a copy of the process alone has seen may be put right by a whole run.
+        if result.confirmed and is_red(result, self.judged):
             self.seen = result.verdict
             raise _Red
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine._executors import give_back_groups, restore_process
 from engine._rebound import globals_of, rebound
-from engine._standin import Making, Standin, constructed, recording
+from engine._standin import Making, Standin, recording
 from engine._transaction import OwnershipTransaction, transactional
 from engine.background._client import answers_in_time
 from engine.background._ending import end_for_good
@@ -104,7 +104,6 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
             rebound(upstream, EngineCoreClient=Standin(kind, **clients), renderer_from_config=renderer)(
                 self, *args, **kwargs
             )
-        constructed(self, transaction)
 
     return __init__
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any
 
 from engine._transaction import OwnershipTransaction, Release
@@ -23,10 +25,9 @@ class Standin:
 
 
 class Making(Standin):
-    """Stands for a class: what is made of it is owned before its constructor begins.
+    """Stands for a class: what is made of it is owned as soon as its constructor has come to its end.
 
-    So it is not lost between the end of the constructor and whoever is to have it. It is released only if its
-    constructor came to its end, which a hardened one tells by `constructed` before it returns.
+    So it is not lost on the way from there to whoever is to have it, in functions that hand it on.
 
     Args:
         kind: the class.
@@ -36,43 +37,30 @@ class Making(Standin):
     """
 
     def __init__(
-        self, kind: Any, transaction: OwnershipTransaction, name: str, release: Sequence[Release]
+        self,
+        kind: Any,
+        transaction: OwnershipTransaction,
+        name: str,
+        release: Sequence[Callable[[Any], object]],
     ) -> None:
         super().__init__(kind)
         self._transaction = transaction
         self._name = name
-        self._release = tuple(_if_constructed(one) for one in release)
+        self._release = release
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = self._kind.__new__(self._kind)
-        self._transaction.own(self._name, made, release=self._release)
-        made.__init__(*args, **kwargs)
-        vars(made)[_CONSTRUCTED] = True
+        done: list[None] = []
+        releases = tuple(functools.partial(_if_done, done, one) for one in self._release)
+        self._transaction.own(self._name, made, release=releases)
+        # No signal comes between its end and the record, as in `OwnershipTransaction.acquire`.
+        done.extend(starmap(functools.partial(made.__init__, **kwargs), (args,)))
         return made
 
 
-def constructed(thing: Any, transaction: OwnershipTransaction) -> None:
-    """Mark what a constructor makes, for as long as its transaction is not rolled back."""
-    transaction.own("mark", thing, release=_unmark)
-    vars(thing)[_CONSTRUCTED] = True
-
-
-_CONSTRUCTED = "_constructed_to_its_end"
-
-
-def _unmark(thing: Any) -> None:
-    vars(thing).pop(_CONSTRUCTED, None)
-
-
-def _if_constructed(release: Release) -> Callable[[Any], object]:
-    def give_back(thing: Any) -> None:
-        if vars(thing).get(_CONSTRUCTED):
-            if isinstance(release, str):
-                getattr(thing, release)()
-            else:
-                release(thing)
-
-    return give_back
+def _if_done(done: list[None], release: Callable[[Any], object], made: Any) -> None:
+    if done:
+        release(made)
 
 
 def recording(

@@ -20,7 +20,6 @@ from typing import Any
 import engine._executors
 from engine import StartupError
 from engine._entry_points import hardened_engine_init, hardened_factory, hardened_llm_init
-from engine._rebound import rebound
 from engine._scheduler import hardened_scheduler_init
 from engine.background._told import Told, hear_from
 from tests.ownership.targets import Channel, configure
@@ -177,7 +176,9 @@ class LLMEngine:
 
     @classmethod
     def from_engine_args(cls, renderer: object) -> LLMEngine:
-        return cls(renderer)
+        made = cls(renderer)
+        configure()
+        return made
 
 
 class LLM:
@@ -266,10 +267,12 @@ class OtherEngine(SimpleNamespace):
 
 
 class OfAnotherKind(LLM):
-    __init__ = rebound(LLM.__init__, LLMEngine=OtherEngine)  # type: ignore[assignment]
+    def __init__(self) -> None:
+        LLMEngine.from_engine_args = OtherEngine.from_engine_args  # type: ignore[assignment,method-assign]
+        super().__init__()
 
 
-for one in (LLM, Traced, KeptElsewhere, OfAnotherKind):
+for one in (LLM, Traced, KeptElsewhere):
     one.__init__ = hardened_llm_init(one.__init__, OPTIONS)  # type: ignore[misc]
 
 
