@@ -38,6 +38,7 @@ class Row:
 
     cases: int = 0
     missed: int = 0
+    left: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     gone: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -46,17 +47,18 @@ class Row:
         self.cases += 1
         self.missed += case["verdict"] == "not-reached"
         self.seconds.append(case["seconds"])
-        self.verdicts.update({problem["verdict"] for problem in case["problems"] if problem["violation"]})
+        verdicts = {problem["verdict"] for problem in case["problems"] if problem["violation"]}
+        self.verdicts.update(verdicts)
+        self.left += bool(verdicts & {"leak", "hang", "crash"})
         for note in case["notes"]:
             if found := re.match(r"all processes gone ([\d.]+) s", note):
                 self.gone.append(float(found[1]))
 
     @property
     def text(self) -> str:
-        left = self.verdicts["leak"] + self.verdicts["hang"] + self.verdicts["crash"]
         longest = f"{max(self.gone):6.2f}" if self.gone else f"{'-':>6}"
         masked, slowest = self.verdicts["masked"], max(self.seconds)
-        return f"{self.cases:6}{self.missed:8}{left:6}{masked:8}{longest}{slowest:8.1f}"
+        return f"{self.cases:6}{self.missed:8}{self.left:6}{masked:8}{longest}{slowest:8.1f}"
 
 
 def main() -> int:
