@@ -122,6 +122,7 @@ JUDGED = (
             "LLM",
             "Traced",
             "KeptElsewhere",
+            "LostOnTheWay",
             "OfAnotherKind",
             "Asynchronous",
             "Made.from_engine_args",

@@ -168,6 +168,9 @@ class Task(Channel):
 class LLMEngine:
     """What `LLM` makes."""
 
+    fails_late = False
+    """Whether the function that makes it does more when it has it."""
+
     def __init__(self, renderer: object) -> None:
         self.renderer = renderer
         self.engine_core = Client()
@@ -177,7 +180,8 @@ class LLMEngine:
     @classmethod
     def from_engine_args(cls, renderer: object) -> LLMEngine:
         made = cls(renderer)
-        configure()
+        if cls.fails_late:
+            configure()
         return made
 
 
@@ -264,6 +268,14 @@ class OtherEngine(SimpleNamespace):
     @staticmethod
     def from_engine_args(renderer: Renderer) -> OtherEngine:
         return OtherEngine(renderer=renderer, engine_core=OtherClient())
+
+
+class LostOnTheWay(LLM):
+    """The function that makes its engine fails when it has it."""
+
+    def __init__(self) -> None:
+        LLMEngine.fails_late = True
+        super().__init__()
 
 
 class OfAnotherKind(LLM):
