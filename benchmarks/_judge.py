@@ -31,8 +31,8 @@ class _UntilRed:
     def start(self, *_: Any) -> None: ...
 
     def case(self, result: Any) -> None:
-        # What a copy of the process alone has seen may be put right by a whole run; a signal that is lost in it
-        # is not looked for again.
+        # What a copy of the process alone has seen may be put right by a whole run; no whole run looks again
+        # for a signal that was lost.
         if (result.confirmed or result.verdict == "handled") and is_red(result, self.judged):
             self.seen = result.verdict
             raise _Red

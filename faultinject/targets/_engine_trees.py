@@ -22,7 +22,7 @@ TRANSACTION = ("engine._transaction:transactional.*", "engine._transaction:Owner
 ENTRY_POINT = (
     *TRANSACTION,
     "engine._entry_points:*",
-    "engine._standin:recording.*",
+    "engine._standin:*",
     "engine.background._client:*",
 )
 """What is wrapped around the constructors of an entry point and its client, and what stands there for their
