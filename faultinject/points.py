@@ -7,6 +7,7 @@ reader: they move with every edit above the call, so they are in no key.
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, get_args
@@ -18,6 +19,11 @@ LEVELS: Final[tuple[Level, ...]] = get_args(Level)
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
 ID_LENGTH: Final = 8
 """Hex characters of a case id. Where two cases of one sweep share them, both get twice as many."""
+
+_KEY: Final = re.compile(
+    r"(?P<level>\S+) (?P<phase>\S+) (?P<caller>.+?) -> (?P<callee>.+?) #(?P<occurrence>[1-9][0-9]{0,8})"
+    r"(?: via (?P<stack>.+))?"
+)
 
 
 def parse_level(text: str) -> Level:
@@ -69,6 +75,27 @@ def point_key(point: Point) -> str:
     """Stable text of a point: equal for equal points, whatever file and line they are at now."""
     key = f"{point.level} {point.phase} {point.caller} -> {point.callee} #{point.occurrence}"
     return f"{key} via {' > '.join(point.stack)}" if point.stack else key
+
+
+def parse_point_key(text: str) -> Point:
+    """The point of which `point_key` made `text`, without what identifies nothing (file, line, step, kind).
+
+    Raises:
+        UsageError: it is no such text.
+    """
+    found = _KEY.fullmatch(text)
+    if found is None or found["level"] not in LEVELS or found["phase"] not in PHASES:
+        raise UsageError(
+            f"{text!r} is no fault point: it reads LEVEL PHASE module:caller -> module:callee #OCCURRENCE"
+        )
+    return Point(
+        level=parse_level(found["level"]),
+        phase=parse_phases(found["phase"])[0],
+        caller=found["caller"],
+        callee=found["callee"],
+        occurrence=int(found["occurrence"]),
+        stack=tuple(found["stack"].split(" > ")) if found["stack"] else (),
+    )
 
 
 def case_digest(target_name: str, point: Point, fault: str, times: int = 1, second: str = "") -> str:

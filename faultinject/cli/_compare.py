@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faultinject.cli._levels import sweep_class
 from faultinject.cli._options import ExitZeroOption, make_options, takes_sweep_options
 from faultinject.cli._state import remember
 
@@ -37,6 +36,7 @@ def compare(
     Example: faultinject compare mypackage.client:Client mypackage.client:SafeClient --release close
     """
     from faultinject.reports import Side, make_console, print_comparison, write_comparison
+    from faultinject.sweep import sweep_class
 
     both = [make_options(target, **given) for target in (target_a, target_b)]
     console = make_console()

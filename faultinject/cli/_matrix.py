@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from faultinject.cli._levels import sweep_class
 from faultinject.cli._options import (
     NONE,
     DirectoryOption,
@@ -59,7 +58,7 @@ def matrix(
     from faultinject.matrix import matrix_path, update_matrix
     from faultinject.reports import make_console, reporters_for
     from faultinject.sweep import discover as record
-    from faultinject.sweep import pool_of
+    from faultinject.sweep import pool_of, sweep_class
 
     options = make_options(
         target, release=release, own=own, level=level, fault=fault, second=second, directory=directory,

@@ -102,6 +102,10 @@ ConfirmOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option(min=1, max=5, help="Agreeing runs, of five, before a verdict accuses.")
 ]
+ReportOption = Annotated[
+    list[str],
+    typer.Option("--report", help="Also write FORMAT:FILE; json, junit, sarif, markdown or github."),
+]
 ExitZeroOption = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 although there are violations.")]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faultinject.cli._levels import sweep_class
 from faultinject.cli._matrix import declared
 from faultinject.cli._options import (
+    NONE,
     ExitZeroOption,
+    ReportOption,
     TargetArgument,
     make_options,
     takes_sweep_options,
@@ -30,6 +32,7 @@ def sweep(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the report here, as cases end.")
     ] = None,
+    report: ReportOption = NONE,
     resume: Annotated[
         Path | None, typer.Option(help="Go on from this report; it is continued in place.")
     ] = None,
@@ -53,6 +56,7 @@ def sweep(
     summary = run_sweep(
         make_options(target, **given),
         json_file or resume,
+        reports=report,
         resume=resume,
         matrices=matrices,
         all_nested=all_nested,
@@ -62,16 +66,20 @@ def sweep(
 
 
 def run_sweep(
-    options: Options, json_path: Path | None, *, resume: Path | None = None, matrices: Path | None = None,
-    all_nested: bool = False, quiet: bool = False,
+    options: Options, json_path: Path | None, *, reports: Sequence[str] = (), resume: Path | None = None,
+    matrices: Path | None = None, all_nested: bool = False, quiet: bool = False,
 ) -> Summary:  # fmt: skip
     """Sweep with the reports that were asked for; always also writes the report that `replay` reads."""
-    from faultinject.reports import check_resumable, read_report, reporters_for
+    from faultinject.reports import check_resumable, parse_report, read_report, reporters_for
+    from faultinject.sweep import sweep_class
 
+    wanted = [parse_report(text) for text in reports]
     earlier = read_report(resume) if resume is not None else None
     cases = tuple(earlier.cases) if earlier is not None else ()
     kept = json_path if json_path is not None else last_report()
-    reporters = reporters_for(json_path=kept, earlier=cases, quiet=quiet, all_nested=all_nested)
+    reporters = reporters_for(
+        json_path=kept, wanted=wanted, earlier=cases, quiet=quiet, all_nested=all_nested
+    )
     adjust = declared(options, matrices) if matrices is not None else None
 
     def before_start(recording: Recording, environment: Any) -> None:

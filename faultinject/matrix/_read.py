@@ -124,12 +124,12 @@ def read_matrix(path: Path) -> Matrix:
     try:
         matrix = msgspec.convert(raw, Matrix)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {_explain(str(error), raw)}") from None
+        raise UsageError(f"{path}: {explain(str(error), raw)}") from None
     _check(path, matrix)
     return matrix
 
 
-def _explain(message: str, raw: dict[str, object]) -> str:
+def explain(message: str, raw: dict[str, object]) -> str:
     """Put the place first, as a person counts: ``owned row 2 (scheduler): step: expected ...``."""
     what, _, where = message.partition(" - at `$")
     what = what[:1].lower() + what[1:]

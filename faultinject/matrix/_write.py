@@ -7,7 +7,6 @@ from run to run) is what keeps the differences between two versions of a target 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections import Counter
@@ -22,6 +21,7 @@ from faultinject.matrix._ownership import must_release_at, owned_at
 from faultinject.matrix._read import FORMAT, SituationRow
 from faultinject.matrix._second import SecondCell, label_order, tabulate_second
 from faultinject.matrix._situations import fill_situations
+from faultinject.matrix._toml import comment, toml_lines
 
 _HEAD: Final = """\
 # The lifecycle matrix of {target}.
@@ -83,7 +83,7 @@ def format_matrix(
         "level": recording.level,
         "generated_by": command or f"faultinject matrix {recording.target}",
     }
-    blocks = [_HEAD.format(target=_comment(recording.target)) + _lines(header)]
+    blocks = [_HEAD.format(target=comment(recording.target)) + toml_lines(header)]
     if declared_table:
         blocks[0] += "declared = true\n"
     blocks += [_owned(row, mark=not declared_table) for row in _sorted(recording.owned)]
@@ -148,7 +148,7 @@ def _owned(row: Owned, *, mark: bool) -> str:
     values["amounts"] = list(row.amounts)
     if mark and row.source == "declared":
         values["declared"] = True
-    return f"[[owned]]\n{_lines(values)}"
+    return f"[[owned]]\n{toml_lines(values)}"
 
 
 def _step(
@@ -163,7 +163,7 @@ def _step(
     values["must_release"] = [o.name for o in must_release_at(owned, step.number)]
     if cells:
         values["verdicts"] = {c.label: _cell(cells[c], level) for c in columns if c in cells}
-    return f"[[step]]\n{_lines(values)}"
+    return f"[[step]]\n{toml_lines(values)}"
 
 
 def _second(number: int, release: str, cell: SecondCell) -> str:
@@ -175,7 +175,7 @@ def _second(number: int, release: str, cell: SecondCell) -> str:
         }
     if cell.not_called:
         values["not_called"] = cell.not_called
-    return f"[[second]]\n{_lines(values)}"
+    return f"[[second]]\n{toml_lines(values)}"
 
 
 def _situation(row: SituationRow) -> str:
@@ -185,43 +185,10 @@ def _situation(row: SituationRow) -> str:
     values |= {"step": row.step, "owned": list(row.owned), "must_release": list(row.must_release)}
     if row.verdicts:
         values["verdicts"] = row.verdicts
-    return f"[[situation]]\n{_lines(values)}"
+    return f"[[situation]]\n{toml_lines(values)}"
 
 
 def _cell(words: Counter[str], level: Level) -> object:
     if level == "steps" and words.total() == 1:
         return next(iter(words))
     return {word: words[word] for word in sorted(words)}
-
-
-def _lines(values: Mapping[str, object]) -> str:
-    return "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
-    raise TypeError(f"no TOML for {value!r}")
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _string(key)
-
-
-def _string(text: str) -> str:
-    # A JSON string is a TOML basic string but for two things: TOML also forbids a bare DEL, and an escaped
-    # surrogate is no TOML character.
-    clean = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -14,11 +14,17 @@ from faultinject.reports._comparison import (
     print_comparison,
     write_comparison,
 )
-from faultinject.reports._findings import findings, summarise
+from faultinject.reports._files import check_writable, write_whole
+from faultinject.reports._findings import Root, findings, roots_of, summarise
+from faultinject.reports._formats import FORMATS, Wanted, parse_report, reporter_of, write_suites
 from faultinject.reports._json import SCHEMA, JsonReporter, Report, check_resumable, finished_ids, read_report
+from faultinject.reports._kept import Kept
 from faultinject.reports._many import Reporters
+from faultinject.reports._places import Place, place_of, repository_root
+from faultinject.reports._progress import ProgressBar
 from faultinject.reports._protocol import Environment, Reporter, describe_environment
 from faultinject.reports._screen import make_console
+from faultinject.reports._suite import Change, Ruling, Suite
 from faultinject.reports._tables import render_discovery, render_timeline
 from faultinject.reports._terminal import TerminalReporter
 from faultinject.reports._words import amounts_of
@@ -28,34 +34,52 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPARISON_SCHEMA",
+    "FORMATS",
     "SCHEMA",
+    "Change",
     "Comparison",
     "Environment",
     "JsonReporter",
+    "Kept",
+    "Place",
+    "ProgressBar",
     "Report",
     "Reporter",
     "Reporters",
+    "Root",
+    "Ruling",
     "Side",
+    "Suite",
     "TerminalReporter",
+    "Wanted",
     "amounts_of",
     "check_resumable",
+    "check_writable",
     "describe_environment",
     "findings",
     "finished_ids",
     "make_console",
+    "parse_report",
+    "place_of",
     "print_comparison",
     "read_report",
     "render_discovery",
     "render_timeline",
+    "reporter_of",
     "reporters_for",
+    "repository_root",
+    "roots_of",
     "summarise",
     "write_comparison",
+    "write_suites",
+    "write_whole",
 ]
 
 
 def reporters_for(
     *,
     json_path: Path | None = None,
+    wanted: Sequence[Wanted] = (),
     earlier: Sequence[CaseResult] = (),
     console: Console | None = None,
     terminal: bool = True,
@@ -64,10 +88,11 @@ def reporters_for(
 ) -> Reporters:
     """The reporters that a command line asks for, as one.
 
-    The file comes first: a broken pipe behind the terminal's output must not cost it a case.
+    The files come first: a broken pipe behind the terminal's output must not cost them a case.
 
     Args:
         json_path: where the JSON report goes, if anywhere.
+        wanted: the other reports that were asked for, from `parse_report`.
         earlier: cases of a resumed sweep. They are in the file before the first new one is, and count
             on the screen too: do not pass them to `Reporter.case` again.
         console: where to print; standard output by default.
@@ -78,6 +103,7 @@ def reporters_for(
     chosen: list[Reporter] = []
     if json_path is not None:
         chosen.append(JsonReporter(json_path, earlier=earlier))
+    chosen += [reporter_of(one, earlier=earlier) for one in wanted]
     if terminal:
         screen = console if console is not None else make_console()
         chosen.append(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,11 +10,12 @@ import msgspec
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Phase, Recording, Summary
 from faultinject.points import PHASES, short_name
 from faultinject.reports._aligned import Row, align, beneath, callees_of, rows_of
-from faultinject.reports._json import SCHEMA, Report, encode
+from faultinject.reports._files import write_whole
+from faultinject.reports._json import Report, encode
+from faultinject.reports._kept import Kept
 from faultinject.reports._matrix import LEGEND, render_second, verdict_cell, verdict_counts
 from faultinject.reports._protocol import Environment
 from faultinject.reports._screen import plain, safe
@@ -40,53 +39,31 @@ class Comparison(msgspec.Struct, frozen=True):
     b: Report | None = None
 
 
-@dataclass
-class Side:
-    """A reporter that keeps one of the two sweeps, and shows on the screen how far it has come."""
+class Side(Kept):
+    """Keeps one of the two sweeps, and shows on the screen how far it has come."""
 
-    console: Console
-    name: str
-    results: dict[str, CaseResult] = field(default_factory=dict)
-    recording: Recording | None = None
-    environment: Environment | None = None
-    summary: Summary | None = None
-
-    def __post_init__(self) -> None:
-        self._screen = TerminalReporter(self.console)
+    def __init__(self, console: Console, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.console, self._screen = console, TerminalReporter(console)
 
     def start(self, recording: Recording, environment: Environment, total: int) -> None:
-        self.recording, self.environment = recording, environment
+        super().start(recording, environment, total)
         self._screen.start(recording, environment, total)
 
     def case(self, result: CaseResult) -> None:
-        self.results[result.id] = result
+        super().case(result)
         self._screen.case(result)
 
     def progress(self, stage: str, done: int, total: int) -> None:
         self._screen.progress(stage, done, total)
 
     def finish(self, summary: Summary) -> None:
-        self.summary = summary
+        super().finish(summary)
         self._screen.close()
 
     def close(self) -> None:
         self._screen.close()
-
-    def report(self) -> Report | None:
-        """What a report of this sweep alone holds, and be it a part of it."""
-        recording, environment = self.recording, self.environment
-        if recording is None or environment is None:
-            return None
-        return Report(
-            SCHEMA,
-            recording.target,
-            recording.level,
-            environment,
-            recording.points,
-            tuple(self.results.values()),
-            msgspec.structs.replace(recording, points=()),
-            self.summary,
-        )
 
 
 def write_comparison(path: Path, a: Side, b: Side) -> None:
@@ -95,12 +72,7 @@ def write_comparison(path: Path, a: Side, b: Side) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(encode(Comparison(COMPARISON_SCHEMA, a.report(), b.report())) + b"\n")
-        os.replace(part, path)
-    except OSError as error:
-        raise UsageError(f"cannot write the comparison {path}: {error.strerror or error}") from error
+    write_whole(path, encode(Comparison(COMPARISON_SCHEMA, a.report(), b.report())) + b"\n", "comparison")
 
 
 def render_comparison(a: Side, b: Side) -> list[tuple[RenderableType, bool]]:

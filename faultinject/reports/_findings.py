@@ -15,7 +15,7 @@ _INNOCENT: Final = frozenset({"clean", "unstable"})
 _INNOCENT_UNLESS_CHARGED: Final = frozenset({"handled", "not-reached"})
 
 
-class _Root(NamedTuple):
+class Root(NamedTuple):
     """What makes two problems one finding."""
 
     verdict: Verdict
@@ -45,7 +45,7 @@ def summarise(
     return Summary(
         cases=len(results),
         violations=sum(r.violation for r in results),
-        nested=sum(any(not root.violation for root in _roots(r)) for r in results),
+        nested=sum(any(not root.violation for root in roots_of(r)) for r in results),
         verdicts={name: verdicts[name] for name in sorted(verdicts)},
         findings=findings(results, recording),
         unsteady=tuple(r.id for r in sorted(results, key=case_order) if r.verdict == "unstable"),
@@ -68,9 +68,9 @@ def findings(results: Iterable[CaseResult], recording: Recording | None = None) 
         recording: gives the line of the target's own call where the point lies deeper.
     """
     ordered = sorted(results, key=case_order)
-    groups: dict[_Root, list[tuple[CaseResult, str]]] = {}
+    groups: dict[Root, list[tuple[CaseResult, str]]] = {}
     for result in ordered:
-        for root, what in _roots(result).items():
+        for root, what in roots_of(result).items():
             groups.setdefault(root, []).append((result, what))
     same_point: dict[str, list[CaseResult]] = {}
     for result in ordered:
@@ -119,7 +119,7 @@ def case_order(result: CaseResult) -> tuple[object, ...]:
     )
 
 
-def _roots(result: CaseResult) -> dict[_Root, str]:
+def roots_of(result: CaseResult) -> dict[Root, str]:
     """What a case contributes, problems of one verdict and one frame taken together."""
     problems = result.problems or (_only_problem(result),)
     merged: dict[tuple[Verdict, str, bool], tuple[set[str], list[str]]] = {}
@@ -136,7 +136,7 @@ def _roots(result: CaseResult) -> dict[_Root, str]:
     if result.verdict == "unstable":
         return {}
     return {
-        _Root(verdict, charged_to, frozenset(names), violation): "; ".join(texts)
+        Root(verdict, charged_to, frozenset(names), violation): "; ".join(texts)
         for (verdict, charged_to, violation), (names, texts) in merged.items()
     }
 
@@ -158,7 +158,7 @@ def _target_frame(recording: Recording | None) -> str:
     return recording.frame or recording.points[0].caller
 
 
-def _line_in(root: _Root, result: CaseResult, target: str, steps: Mapping[int, Step]) -> int:
+def _line_in(root: Root, result: CaseResult, target: str, steps: Mapping[int, Step]) -> int:
     if result.point.caller == root.charged_to:
         return result.point.line
     step = steps.get(result.point.step)
@@ -169,7 +169,7 @@ def _line_in(root: _Root, result: CaseResult, target: str, steps: Mapping[int, S
     return step.line if root.violation or root.charged_to == target else 0
 
 
-def _handler(root: _Root, result: CaseResult, line: int, others: Sequence[CaseResult]) -> str:
+def _handler(root: Root, result: CaseResult, line: int, others: Sequence[CaseResult]) -> str:
     """The handler, or the missing one, in words; nothing but facts of the cases goes into it."""
     frame = short_name(root.charged_to) or "the target"
     unnamed = "what it had changed" if root.verdict == "state" else "what it owned"
@@ -206,7 +206,7 @@ def _handler(root: _Root, result: CaseResult, line: int, others: Sequence[CaseRe
     return f"{frame}{around}: {root.verdict}"
 
 
-def _handler_in_tree(root: _Root, result: CaseResult, what: str) -> str:
+def _handler_in_tree(root: Root, result: CaseResult, what: str) -> str:
     when = f"{result.fault} at {result.point.caller}: {result.point.callee}"
     if root.verdict == "leak":
         lives = set(root.resources) == {root.charged_to}
@@ -220,7 +220,7 @@ def _handler_in_tree(root: _Root, result: CaseResult, what: str) -> str:
     return f"{root.charged_to or 'the target'}: {root.verdict} after {when}"
 
 
-def _handler_of_second(root: _Root, result: CaseResult, where: str, what: str) -> str:
+def _handler_of_second(root: Root, result: CaseResult, where: str, what: str) -> str:
     release, _, fault = split_second(result.second)
     failing = f"the release {release} hangs" if fault == "hang" else f"the release {release} raises {fault}"
     if root.verdict in _NOT_RELEASED:
@@ -235,7 +235,7 @@ def _handler_of_second(root: _Root, result: CaseResult, where: str, what: str) -
     return f"{where}: {root.verdict} where {failing}"
 
 
-def _spared(result: CaseResult, root: _Root) -> bool:
+def _spared(result: CaseResult, root: Root) -> bool:
     """Whether the same point, with another fault, was judged to have nothing of this kind wrong."""
     if result.verdict != "clean" and not result.problems:
         return False

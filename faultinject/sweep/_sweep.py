@@ -30,6 +30,7 @@ _ASKED = 4
 """Members of a class that are run whole where the copy and the first whole run differ."""
 
 Adjust = Callable[[Recording], Recording]
+Plan = Callable[[Recording, Sequence[Case]], Iterable[Sequence[Case]]]
 
 
 class Sweep:
@@ -41,6 +42,8 @@ class Sweep:
         skip: ids of cases that an earlier report has, and their results.
         adjust: brings a declared ownership table in; see `faultinject.matrix.merge`.
         command: for the report.
+        plan: which of the cases are run, in batches: the next is asked for when one is judged. If it is not
+            given: all, in one.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Sweep:
         adjust: Adjust | None = None,
         before_start: Callable[[Recording, Any], None] | None = None,
         command: tuple[str, ...] = (),
+        plan: Plan | None = None,
     ) -> None:
         self.options = options
         self.reporter = reporter
@@ -60,6 +64,9 @@ class Sweep:
         self.adjust = adjust
         self.before_start = before_start
         self.command = command
+        self.plan = plan
+        self.settled: set[str] = set()
+        """Accused cases that were repeated often enough."""
         self.stages: dict[str, float] = {}
         self.recording: Recording | None = None
         self.started = time.monotonic()
@@ -82,13 +89,18 @@ class Sweep:
                 self.version = pool.ready.version
                 cases = self._prepare(pool)
                 self._stage("record")
-                self._screen_and_run(pool, cases)
-                self._repeat(pool)
-                self._stage("repeat")
+                for batch in self._batches(cases):
+                    self._screen_and_run(pool, list(batch))
+                    self._repeat(pool)
+                    self._stage("repeat")
             complete = True
         finally:
             summary = self._finish(complete)
         return summary
+
+    def _batches(self, cases: Sequence[Case]) -> Iterable[Sequence[Case]]:
+        assert self.recording is not None
+        return [cases] if self.plan is None else self.plan(self.recording, cases)
 
     def _prepare(self, pool: Pool) -> list[Case]:
         options = self.options
@@ -267,6 +279,7 @@ class Sweep:
             and r.verdict not in ("clean",)
             and r.id in self.cases
             and not (r.verdict == "handled" and not r.violation)
+            and r.id not in self.settled
             and not (r.id in self.skip and self._decided(r.id))
         ]
         smallest = {f.smallest for f in findings(self.results.values(), self.recording)}
@@ -291,6 +304,7 @@ class Sweep:
         return most >= self.options.repeats or len(runs) >= self.options.tries
 
     def _settle(self, identifier: str) -> None:
+        self.settled.add(identifier)
         result = self.results[identifier]
         verdict, number = Counter(result.runs).most_common(1)[0]
         if number >= self.options.repeats:
@@ -304,7 +318,8 @@ class Sweep:
 
     def _stage(self, name: str) -> None:
         now = time.monotonic()
-        self.stages[name] = round(now - self.started - sum(self.stages.values()), 3)
+        spent = now - self.started - sum(self.stages.values())
+        self.stages[name] = round(self.stages.get(name, 0.0) + spent, 3)
 
     def _finish(self, complete: bool) -> Summary:
         seconds = round(time.monotonic() - self.started, 3)

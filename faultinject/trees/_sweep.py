@@ -160,13 +160,14 @@ class TreeSweep(Sweep):
                 self._stage("import")
                 self.version = pool.ready.version
                 self.ignore = (*options.ignore, *pool.ready.ignore)
-                orders = self._prepared(pool)
+                orders = {order.case.id: order for order in self._prepared(pool)}
                 self._stage("record")
                 like_a_pool = cast(Any, _LikePool(pool, options, self.limit))
-                like_a_pool.run(orders, self._judged)
-                self._stage("run")
-                self._repeat(like_a_pool)
-                self._stage("repeat")
+                for batch in self._batches([order.case for order in orders.values()]):
+                    like_a_pool.run([orders[case.id] for case in batch], self._judged)
+                    self._stage("run")
+                    self._repeat(like_a_pool)
+                    self._stage("repeat")
             complete = True
         finally:
             summary = self._finish(complete)
