@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultinject.cli import _catalogues, _compare, _discover, _matrix, _replay, _sweep
+from faultinject.cli import _catalogues, _compare, _diff, _discover, _gate, _matrix, _replay, _sweep
 from faultinject.cli._app import app
 from faultinject.cli._main import main
 
@@ -10,7 +10,9 @@ __all__ = ["app", "main"]
 
 app.command()(_sweep.sweep)
 app.command()(_compare.compare)
+app.command()(_diff.diff)
 app.command()(_discover.discover)
+app.command()(_gate.gate)
 app.command()(_matrix.matrix)
 app.command()(_replay.replay)
 app.command()(_catalogues.faults)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,19 +21,6 @@ from faultinject.cli._options import (
     make_options,
 )
 from faultinject.errors import UsageError
-
-if TYPE_CHECKING:
-    from faultinject.facts import Recording
-    from faultinject.sweep import Options
-
-
-def declared(options: Options, matrices: Path) -> Callable[[Recording], Recording]:
-    """What makes a recording hold the ownership table that is declared for the target in `matrices`."""
-    from faultinject.matrix import matrix_path, merge, read_matrix
-
-    path = matrix_path(matrices, options.target.name)
-    matrix = read_matrix(path)
-    return lambda recording: merge(recording, matrix)
 
 
 def matrix(
@@ -55,7 +41,7 @@ def matrix(
 
     Example: faultinject matrix vllm:EngineCore --matrices matrices
     """
-    from faultinject.matrix import matrix_path, update_matrix
+    from faultinject.matrix import declaration, matrix_path, update_matrix
     from faultinject.reports import make_console, reporters_for
     from faultinject.sweep import discover as record
     from faultinject.sweep import pool_of, sweep_class
@@ -72,7 +58,11 @@ def matrix(
     if sweep_it:
         reporters = reporters_for(quiet=True)
         path = matrix_path(matrices, target)
-        adjust = declared(options, matrices) if path.exists() and options.level != "milestones" else None
+        adjust = (
+            declaration(matrices, options.target.name)
+            if path.exists() and options.level != "milestones"
+            else None
+        )
         work = sweep_class(options)(options, reporters, adjust=adjust)
         try:
             work.run()

@@ -14,15 +14,25 @@ if TYPE_CHECKING:
 STATE = Path(".faultinject")
 
 
-def last_report() -> Path | None:
-    """Where the report of a sweep goes that no file was named for; None where nothing can be written."""
+def _made() -> bool:
+    """Whether the directory is there, or could be made; nothing in it is for version control."""
     with contextlib.suppress(OSError):
         STATE.mkdir(exist_ok=True)
         ignore = STATE / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n")
-        return STATE / "last.json"
-    return None
+        return True
+    return False
+
+
+def last_report() -> Path | None:
+    """Where the report of a sweep goes that no file was named for; None where nothing can be written."""
+    return STATE / "last.json" if _made() else None
+
+
+def gate_record(baseline: str) -> Path | None:
+    """Where it is kept what a gate has run, for the file name of a baseline; None as of `last_report`."""
+    return STATE / "gate" / f"{baseline.removesuffix('.baseline.toml')}.json" if _made() else None
 
 
 def remember(options: Options) -> None:
@@ -30,7 +40,7 @@ def remember(options: Options) -> None:
     import msgspec
 
     with contextlib.suppress(OSError):
-        STATE.mkdir(exist_ok=True)
+        _made()
         (STATE / "last-options.json").write_bytes(msgspec.json.encode(options))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faultinject.cli._matrix import declared
 from faultinject.cli._options import (
     NONE,
     ExitZeroOption,
@@ -70,6 +69,7 @@ def run_sweep(
     matrices: Path | None = None, all_nested: bool = False, quiet: bool = False,
 ) -> Summary:  # fmt: skip
     """Sweep with the reports that were asked for; always also writes the report that `replay` reads."""
+    from faultinject.matrix import declaration
     from faultinject.reports import check_resumable, parse_report, read_report, reporters_for
     from faultinject.sweep import sweep_class
 
@@ -80,7 +80,7 @@ def run_sweep(
     reporters = reporters_for(
         json_path=kept, wanted=wanted, earlier=cases, quiet=quiet, all_nested=all_nested
     )
-    adjust = declared(options, matrices) if matrices is not None else None
+    adjust = declaration(matrices, options.target.name) if matrices is not None else None
 
     def before_start(recording: Recording, environment: Any) -> None:
         if earlier is not None:

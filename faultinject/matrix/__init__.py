@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from faultinject.matrix._cells import Column, columns_of, fault_rank, tabulate, word_of
-from faultinject.matrix._merge import compare_ownership, declared_owned, merge, update_matrix
+from faultinject.matrix._merge import compare_ownership, declaration, declared_owned, merge, update_matrix
 from faultinject.matrix._ownership import must_release_at, owned_at, release_order
-from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, read_matrix
+from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, explain, read_matrix
 from faultinject.matrix._second import SecondCell, by_release, label_of, label_order, tabulate_second
+from faultinject.matrix._toml import Lines, comment, toml_lines
 from faultinject.matrix._write import format_matrix, matrix_path, write_matrix
 
 __all__ = [
     "FORMAT",
     "Column",
+    "Lines",
     "Matrix",
     "OwnedRow",
     "SecondCell",
@@ -19,8 +21,11 @@ __all__ = [
     "StepRow",
     "by_release",
     "columns_of",
+    "comment",
     "compare_ownership",
+    "declaration",
     "declared_owned",
+    "explain",
     "fault_rank",
     "format_matrix",
     "label_of",
@@ -33,6 +38,7 @@ __all__ = [
     "release_order",
     "tabulate",
     "tabulate_second",
+    "toml_lines",
     "update_matrix",
     "word_of",
     "write_matrix",

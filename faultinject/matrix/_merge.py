@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Owned, Recording, Step
 from faultinject.matrix._read import Matrix, OwnedRow, SituationRow, read_matrix
-from faultinject.matrix._write import write_matrix
+from faultinject.matrix._write import matrix_path, write_matrix
 
 
 def declared_owned(matrix: Matrix) -> tuple[Owned, ...]:
@@ -75,6 +75,16 @@ def merge(recording: Recording, matrix: Matrix) -> Recording:
     filled = [_fill(owned, partner) for owned, partner in zip(declared, partners, strict=True)]
     table = tuple(sorted([*kept, *filled], key=lambda owned: (owned.step, owned.name)))
     return msgspec.structs.replace(recording, owned=table)
+
+
+def declaration(directory: Path, target: str) -> Callable[[Recording], Recording]:
+    """What makes a recording hold the ownership table that is declared for the target in a folder.
+
+    Raises:
+        UsageError: as of `read_matrix`; the function itself, as of `merge`.
+    """
+    matrix = read_matrix(matrix_path(directory, target))
+    return lambda recording: merge(recording, matrix)
 
 
 def update_matrix(

@@ -17,17 +17,25 @@ from faultinject.reports._comparison import (
 from faultinject.reports._files import check_writable, write_whole
 from faultinject.reports._findings import Root, findings, roots_of, summarise
 from faultinject.reports._formats import FORMATS, Wanted, parse_report, reporter_of, write_suites
-from faultinject.reports._json import SCHEMA, JsonReporter, Report, check_resumable, finished_ids, read_report
+from faultinject.reports._json import (
+    SCHEMA,
+    JsonReporter,
+    Report,
+    check_resumable,
+    encode,
+    finished_ids,
+    read_report,
+)
 from faultinject.reports._kept import Kept
 from faultinject.reports._many import Reporters
 from faultinject.reports._places import Place, place_of, repository_root
 from faultinject.reports._progress import ProgressBar
 from faultinject.reports._protocol import Environment, Reporter, describe_environment
-from faultinject.reports._screen import make_console
+from faultinject.reports._screen import make_console, safe
 from faultinject.reports._suite import Change, Ruling, Suite
 from faultinject.reports._tables import render_discovery, render_timeline
 from faultinject.reports._terminal import TerminalReporter
-from faultinject.reports._words import amounts_of
+from faultinject.reports._words import amounts_of, counted, some
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +63,9 @@ __all__ = [
     "amounts_of",
     "check_resumable",
     "check_writable",
+    "counted",
     "describe_environment",
+    "encode",
     "findings",
     "finished_ids",
     "make_console",
@@ -69,6 +79,8 @@ __all__ = [
     "reporters_for",
     "repository_root",
     "roots_of",
+    "safe",
+    "some",
     "summarise",
     "write_comparison",
     "write_suites",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from faultinject.targets._pyproject import find_pyproject
 from faultinject.targets._resolve import resolve
 from faultinject.targets._target import Call, Target, TargetSpec
 
-__all__ = ["Call", "Target", "TargetSpec", "resolve"]
+__all__ = ["Call", "Target", "TargetSpec", "find_pyproject", "resolve"]

@@ -1,0 +1,50 @@
+"""What of a gate has run on this machine: by fault point, the code that was there then.
+
+Kept in ``.faultinject/``, for `--budget`. It may be lost, or be carried from run to run by a cache; what it
+says only decides what comes first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+SCHEMA: Final = "faultinject-gate-record/1"
+LARGEST: Final = 64 << 20
+
+
+class Record(msgspec.Struct, frozen=True):
+    """By key of a point, the digest of its code; `runs` counts the runs of the gate."""
+
+    schema: str = SCHEMA
+    runs: int = 0
+    points: dict[str, str] = {}
+
+
+def read_record(path: Path | None) -> Record:
+    """The record, or an empty one where there is none that can be used."""
+    if path is None:
+        return Record()
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        if path.stat().st_size <= LARGEST:
+            found = msgspec.json.decode(path.read_bytes(), type=Record)
+            if found.schema == SCHEMA:
+                return found
+    return Record()
+
+
+def write_record(path: Path | None, record: Record, ran: Mapping[str, str], there: frozenset[str]) -> None:
+    """Add what ran, and forget the points that are there no more; nothing where it cannot be written."""
+    if path is None:
+        return
+    points = {key: digest for key, digest in {**record.points, **ran}.items() if key in there}
+    part = path.with_name(f".{path.name}.part")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(msgspec.json.encode(Record(SCHEMA, record.runs + 1, points)))
+        os.replace(part, path)
