@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from faultinject.gate._accept import Grant, accept, parse_grant
-from faultinject.gate._baseline import Baseline, OwnedRow, Suppression, baseline_path, read_baseline
+from faultinject.gate._baseline import Baseline, Suppression, baseline_path, read_baseline
 from faultinject.gate._budget import parse_duration
+from faultinject.gate._changes import OwnedRow
 from faultinject.gate._compare import CHANGED, FAILED, PASSED, Outcome, compare
 from faultinject.gate._diff import (
     DIFF_SCHEMA,

@@ -10,8 +10,8 @@ import msgspec
 
 from faultinject.errors import UsageError
 from faultinject.facts import CaseResult
-from faultinject.gate._baseline import FORMAT, Baseline, OwnedRow, Suppression
-from faultinject.gate._changes import ORDERED
+from faultinject.gate._baseline import FORMAT, Baseline, Suppression
+from faultinject.gate._changes import ORDERED, owned_rows
 from faultinject.gate._compare import key_of
 from faultinject.gate._run import Ran
 from faultinject.points import describe_fault, point_key, short_name
@@ -73,10 +73,7 @@ def accept(ran: Ran, grant: Grant | None, today: datetime.date) -> Baseline:
         faults=ran.environment.faults,
         absent_probes=tuple(sorted(ran.environment.absent_probes)),
         points=tuple(keys if recording.level in ORDERED else sorted(keys)),
-        owned=tuple(
-            OwnedRow(one.name, one.callee, one.release, one.holder, one.order)
-            for one in sorted(recording.owned, key=lambda one: (one.step, one.name))
-        ),
+        owned=owned_rows(recording.owned),
         suppression=_suppressions(ran, grant, today),
     )
 
@@ -91,9 +88,10 @@ def _suppressions(ran: Ran, grant: Grant | None, today: datetime.date) -> tuple[
         for row in before
     ]
     rows = [row for row in rows if row.cases]
+    place = {case: number for number, case in enumerate(ran.cases)}
     speaking = {row.root: number for number, row in enumerate(rows) if row.expires >= today}
     for root, results in ran.outcome.new.items():
-        cases = tuple(map(_case, results))
+        cases = tuple(_case(result) for result in sorted(results, key=lambda one: place[one.id]))
         if key_of(root) in speaking:
             number = speaking[key_of(root)]
             rows[number] = msgspec.structs.replace(rows[number], cases=(*rows[number].cases, *cases))
@@ -106,7 +104,7 @@ def _suppression(root: Root, cases: tuple[str, ...], grant: Grant) -> Suppressio
     return Suppression(
         verdict=root.verdict,
         charged_to=root.charged_to,
-        resources=tuple(sorted(root.resources)),
+        resources=key_of(root)[2],
         cases=cases,
         reason=grant.reason,
         owner=grant.owner,

@@ -13,6 +13,7 @@ import msgspec
 
 from faultinject.errors import UsageError
 from faultinject.facts import Level, Verdict
+from faultinject.gate._changes import OwnedRow
 from faultinject.matrix import explain, matrix_path
 from faultinject.points import parse_point_key
 
@@ -23,23 +24,16 @@ LARGEST: Final = 64 << 20
 
 _CASE: Final = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{8})?(?: .*)?", re.S)
 _NO_VIOLATION: Final = frozenset({"clean", "not-reached", "unstable"})
-
-
-class OwnedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An ``[[owned]]`` row: what of the ownership table does not depend on the machine."""
-
-    name: str
-    callee: str
-    release: str = ""
-    holder: str = ""
-    order: int = 0
+RootKey = tuple[str, str, tuple[str, ...]]
+"""Verdict, frame and resources."""
 
 
 class Suppression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A ``[[suppression]]`` row: violations with one root that are known, and may stay for a while.
 
     Attributes:
-        verdict, charged_to, resources: the root, as of a finding.
+        verdict, charged_to, resources: the root, as of a finding; a kind of which it holds several stands
+            there as often.
         cases: ids of the cases that may show it; what follows an id is for people.
         reason: why it may stay.
         owner: who is to fix it.
@@ -55,8 +49,8 @@ class Suppression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resources: tuple[str, ...] = ()
 
     @property
-    def root(self) -> tuple[str, str, frozenset[str]]:
-        return self.verdict, self.charged_to, frozenset(self.resources)
+    def root(self) -> RootKey:
+        return self.verdict, self.charged_to, tuple(sorted(self.resources))
 
     @property
     def ids(self) -> frozenset[str]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from faultinject.facts import Level, Phase
+import msgspec
+
+from faultinject.facts import Level, Owned, Phase
 from faultinject.points import PHASES, describe_point, parse_point_key, short_name
+from faultinject.sweep import can_fail
 
 ORDERED: frozenset[Level] = frozenset({"steps", "opcodes", "milestones"})
 """Levels at which the points come in the order of the target's own calls; deeper, threads may change it."""
+_NUMBERED = re.compile(r"#[0-9]+\Z")
 
 
 class Move(NamedTuple):
@@ -82,22 +87,45 @@ def describe_moves(moves: Iterable[Move]) -> list[str]:
     return list(said)
 
 
-class HasOwnership(Protocol):
-    """A row of an ownership table, of a recording or of a baseline."""
+class OwnedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a row of the ownership table is the same in every run, on any machine.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def callee(self) -> str: ...
-    @property
-    def release(self) -> str: ...
-    @property
-    def holder(self) -> str: ...
-    @property
-    def order(self) -> int: ...
+    Attributes:
+        release, order: ``""`` and 0 where an owned thing is no object that is told to go. A thread, or a
+            descriptor that a thread closes, goes while any call may be running: the recording's word on what
+            gave it back, and when, is of that run.
+    """
+
+    name: str
+    callee: str
+    release: str = ""
+    holder: str = ""
+    order: int = 0
 
 
-def ownership_changes(before: Sequence[HasOwnership], after: Sequence[HasOwnership]) -> tuple[str, ...]:
+def plain_name(name: str) -> str:
+    """The name of something owned without the step that tells it from others of its kind: ``fds`` for ``fds#3``.
+
+    A call more above it changes the step.
+    """
+    return _NUMBERED.sub("", name)
+
+
+def owned_rows(owned: Iterable[Owned]) -> tuple[OwnedRow, ...]:
+    """The rows of a recording, in the order in which the target comes to own them."""
+    return tuple(
+        OwnedRow(
+            plain_name(one.name),
+            one.callee,
+            one.release if can_fail(one) else "",
+            one.holder,
+            one.order if can_fail(one) else 0,
+        )
+        for one in sorted(owned, key=lambda one: (one.step, one.name))
+    )
+
+
+def ownership_changes(before: Sequence[OwnedRow], after: Sequence[OwnedRow]) -> tuple[str, ...]:
     """How two ownership tables differ, in words."""
     old, new = _by_name(before), _by_name(after)
     said: list[str] = []
@@ -162,8 +190,8 @@ def _out_of_order(before: Sequence[str], after: Sequence[str]) -> list[str]:
     return [key for number, key in enumerate(common) if number not in kept]
 
 
-def _by_name(rows: Sequence[HasOwnership]) -> dict[tuple[str, int], HasOwnership]:
-    found: dict[tuple[str, int], HasOwnership] = {}
+def _by_name(rows: Sequence[OwnedRow]) -> dict[tuple[str, int], OwnedRow]:
+    found: dict[tuple[str, int], OwnedRow] = {}
     for row in rows:
         number = sum(name == row.name for name, _ in found)
         found[row.name, number] = row
@@ -171,7 +199,7 @@ def _by_name(rows: Sequence[HasOwnership]) -> dict[tuple[str, int], HasOwnership
 
 
 def _order_of(
-    rows: Mapping[tuple[str, int], HasOwnership], others: Mapping[tuple[str, int], HasOwnership]
+    rows: Mapping[tuple[str, int], OwnedRow], others: Mapping[tuple[str, int], OwnedRow]
 ) -> list[str]:
     """What both tables have a place for in the normal shutdown, in that order."""
     placed = [

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from faultinject.facts import CaseResult, Recording
-from faultinject.gate._baseline import Baseline, Suppression
-from faultinject.gate._changes import PointChanges, ownership_changes, point_changes
+from faultinject.gate._baseline import Baseline, RootKey, Suppression
+from faultinject.gate._changes import (
+    PointChanges,
+    owned_rows,
+    ownership_changes,
+    plain_name,
+    point_changes,
+)
 from faultinject.points import point_key
 from faultinject.reports import Environment, Root, roots_of
 
@@ -87,7 +93,7 @@ def compare(
         today: decides what has expired.
     """
     rows = baseline.suppression if baseline is not None else ()
-    listed: dict[tuple[str, tuple[str, str, frozenset[str]]], Suppression] = {
+    listed: dict[tuple[str, RootKey], Suppression] = {
         (case, row.root): row for row in rows for case in row.ids
     }
     new: dict[Root, list[CaseResult]] = {}
@@ -121,7 +127,7 @@ def compare(
         soon=tuple(row for row in left if today <= row.expires < today + SOON),
         excused=excused,
         points=point_changes(baseline.points, keys, baseline.level),
-        owned=ownership_changes(baseline.owned, recording.owned),
+        owned=ownership_changes(baseline.owned, owned_rows(recording.owned)),
         looked=_looked(baseline, environment),
     )
 
@@ -133,9 +139,9 @@ def violations_of(result: CaseResult) -> tuple[Root, ...]:
     return tuple(root for root in roots_of(result) if root.violation)
 
 
-def key_of(root: Root) -> tuple[str, str, frozenset[str]]:
+def key_of(root: Root) -> RootKey:
     """A root as `Suppression.root` has it."""
-    return root.verdict, root.charged_to, root.resources
+    return root.verdict, root.charged_to, tuple(sorted(map(plain_name, root.resources)))
 
 
 def _stale(row: Suppression, results: Mapping[str, CaseResult], there: set[str]) -> Stale | None:

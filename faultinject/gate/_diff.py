@@ -14,6 +14,7 @@ from faultinject.gate._changes import (
     PointChanges,
     describe_keys,
     describe_moves,
+    owned_rows,
     ownership_changes,
     point_changes,
 )
@@ -92,7 +93,7 @@ def diff_reports(a: Report, b: Report) -> Difference:
         _title(a),
         _title(b),
         point_changes(old, new, a.level),
-        ownership_changes(before.owned, after.owned),
+        ownership_changes(owned_rows(before.owned), owned_rows(after.owned)),
         tuple(faults),
         tuple(_verdicts(_by_key(a), _by_key(b))),
         sum(lines.get(point_key(point), point.line) != point.line for point in after.points),
@@ -112,16 +113,16 @@ def print_difference(console: Console, found: Difference) -> None:
 
     say(f"A: {found.a}")
     say(f"B: {found.b}")
-    for title, number, lines in (
-        ("fault points appeared", len(found.points.appeared), describe_keys(found.points.appeared)),
-        ("fault points vanished", len(found.points.vanished), describe_keys(found.points.vanished)),
-        ("fault points moved", len(found.points.moved), describe_moves(found.points.moved)),
-        ("changes of ownership", len(found.owned), list(found.owned)),
-        ("differences in what is injected", len(found.faults), list(found.faults)),
-        ("cases judged otherwise", len(found.verdicts), _grouped(found.verdicts)),
+    for noun, what, number, lines in (
+        ("fault point", " appeared", len(found.points.appeared), describe_keys(found.points.appeared)),
+        ("fault point", " vanished", len(found.points.vanished), describe_keys(found.points.vanished)),
+        ("fault point", " moved", len(found.points.moved), describe_moves(found.points.moved)),
+        ("change", " of ownership", len(found.owned), list(found.owned)),
+        ("difference", " in what is injected", len(found.faults), list(found.faults)),
+        ("case", " judged otherwise", len(found.verdicts), _grouped(found.verdicts)),
     ):
         if number:
-            say(f"{number:,} {title}", "bold")
+            say(f"{counted(number, noun)}{what}", "bold")
             for line in lines[:SHOWN]:
                 say(f"  {line}")
             if len(lines) > SHOWN:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from faultinject.errors import UsageError
-from faultinject.gate._baseline import Baseline, OwnedRow, Suppression
+from faultinject.gate._baseline import Baseline, Suppression
+from faultinject.gate._changes import OwnedRow
 from faultinject.matrix import Lines, comment, toml_lines
 from faultinject.reports import write_whole
 
@@ -54,8 +55,9 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 
 
 def _owned(row: OwnedRow) -> str:
-    values: dict[str, object] = {"name": row.name, "callee": row.callee, "release": row.release}
-    return f"[[owned]]\n{toml_lines(values | {'holder': row.holder, 'order': row.order})}"
+    said: dict[str, object] = {"release": row.release, "holder": row.holder, "order": row.order}
+    values = {"name": row.name, "callee": row.callee, **{key: value for key, value in said.items() if value}}
+    return f"[[owned]]\n{toml_lines(values)}"
 
 
 def _suppression(row: Suppression) -> str:
