@@ -104,9 +104,9 @@ class OwnedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plain_name(name: str) -> str:
-    """The name of something owned without the step that tells it from others of its kind: ``fds`` for ``fds#3``.
+    """The name of something owned without what tells it from others of its kind: ``fds`` for ``fds#3``.
 
-    A call more above it changes the step.
+    That is the step, which a call more above it changes.
     """
     return _NUMBERED.sub("", name)
 
