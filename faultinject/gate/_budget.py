@@ -4,7 +4,7 @@ Without a record of earlier runs (a fresh machine of continuous integration) eve
 seed alone. The points are put in an order that only their names decide, as on a ring, and a run begins at
 ``seed * golden ratio`` of the way around it: of all rotations by a constant this one leaves the smallest
 gaps (the three-gap theorem), so that runs with the seeds 1, 2, 3, ... which each manage one part in n of the
-points have had all of them after some 3 n runs.
+points have had all of them after 2 n runs.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ TODAY = datetime.date(2026, 6, 15)
 TOMORROW = TODAY + datetime.timedelta(days=1)
 YESTERDAY = TODAY - datetime.timedelta(days=1)
 
-LEAKING = '''\
+LEAKING = """\
 import os
 
 
@@ -28,10 +28,11 @@ class Light:
 
     def close(self):
         os.close(self.fd)
-'''
+"""
 SOUND = LEAKING.replace(
     "        os.getppid()\n",
-    "        try:\n            os.getppid()\n        except BaseException:\n            self.close()\n            raise\n",
+    "        try:\n            os.getppid()\n"
+    "        except BaseException:\n            self.close()\n            raise\n",
 )
 LONGER = SOUND.replace("            os.getppid()\n", "            os.getppid()\n            os.getpid()\n")
 
@@ -41,7 +42,7 @@ def gate_sweep(folder: Path, text: str, *, record: Path | None = None, **options
     folder.mkdir(exist_ok=True)
     (folder / "light.py").write_text(text)
     chosen = {"faults": ("RuntimeError",), "jobs": 1, "settle": 0.05, "repeats": 1, **options}
-    spec = TargetSpec("light:Light", "close", str(folder))
+    spec = TargetSpec("light:Light", "close" if "def close" in text else "", str(folder))
     return GateSweep(Options(target=spec, **chosen), folder / "matrices", record)  # type: ignore[arg-type]
 
 

@@ -4,7 +4,7 @@ import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultinject.errors import UsageError
@@ -15,7 +15,10 @@ from tests.reports._sample import POINTS
 
 WHOLE = baseline(
     suppression("645c16f2 before pipe, RuntimeError", "645c16f3"),
-    owned=(OwnedRow("executor", "acme:Executor.__init__", "shutdown", "self.executor", 1), OwnedRow("fds", "m:f")),
+    owned=(
+        OwnedRow("executor", "acme:Executor.__init__", "shutdown", "self.executor", 1),
+        OwnedRow("fds", "m:f"),
+    ),
     version="2.4.0",
 )
 
@@ -35,8 +38,11 @@ def test_each_point_and_case_has_a_line_of_its_own() -> None:
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 
 
+@settings(deadline=None, max_examples=40)
 @given(reason=names, owner=names, name=st.text(st.characters(exclude_categories=["Cs"])))
-def test_no_text_can_break_the_file(tmp_path_factory: pytest.TempPathFactory, reason: str, owner: str, name: str) -> None:
+def test_no_text_can_break_the_file(
+    tmp_path_factory: pytest.TempPathFactory, reason: str, owner: str, name: str
+) -> None:
     made = baseline(suppression("645c16f2", reason=reason, owner=owner), target=name)
     path = tmp_path_factory.getbasetemp() / f"texts-{id(made)}.toml"
     write_baseline(path, made)

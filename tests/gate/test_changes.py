@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultinject.facts import Owned
@@ -15,7 +15,9 @@ from faultinject.gate._changes import (
 )
 
 
-def keys(*callees: str, caller: str = "m:C.__init__", phase: str = "before", level: str = "steps") -> list[str]:
+def keys(
+    *callees: str, caller: str = "m:C.__init__", phase: str = "before", level: str = "steps"
+) -> list[str]:
     return [f"{level} {phase} {caller} -> m:{callee} #1" for callee in callees]
 
 
@@ -52,8 +54,11 @@ def test_deeper_the_order_is_that_of_threads_and_means_nothing() -> None:
     assert not point_changes(before, after, "sites")
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.permutations(range(8)), st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11)))
-def test_moved_points_are_those_without_which_the_order_is_kept(order: list[int], gone: set[int], new: set[int]) -> None:
+def test_moved_points_are_those_without_which_the_order_is_kept(
+    order: list[int], gone: set[int], new: set[int]
+) -> None:
     before = [f"steps before m:f -> m:c{n} #1" for n in range(8) if n not in gone]
     after = [f"steps before m:f -> m:c{n} #1" for n in [*order, *range(8, 12)] if n < 8 or n in new]
     changes = point_changes(before, after, "steps")

@@ -14,7 +14,9 @@ CLEAN = [result(at) for at in POINTS]
 LEAK = result(POINTS[4], problem())
 
 
-def outcome(known: Baseline | None, *results: CaseResult, today: datetime.date = TODAY, **changes: object) -> Outcome:
+def outcome(
+    known: Baseline | None, *results: CaseResult, today: datetime.date = TODAY, **changes: object
+) -> Outcome:
     """Of a sweep in which these cases came out as given, and the others clean."""
     by_id = {r.id: r for r in (*CLEAN, *results)}
     recording = msgspec.structs.replace(RECORDING, owned=(), **changes)
@@ -122,13 +124,17 @@ def test_points_that_changed_are_for_review() -> None:
 
 
 def test_ownership_that_changed_is_for_review() -> None:
-    found = compare(baseline(), RECORDING, ENVIRONMENT, {r.id: r for r in CLEAN}, [r.id for r in CLEAN], TODAY)
+    found = compare(
+        baseline(), RECORDING, ENVIRONMENT, {r.id: r for r in CLEAN}, [r.id for r in CLEAN], TODAY
+    )
     assert found.status == CHANGED
     assert len(found.owned) == 2
 
 
 def test_what_is_injected_or_looked_at_less_is_for_review() -> None:
-    assert outcome(baseline(faults=("RuntimeError",))).looked == ("KeyboardInterrupt is injected, and was not",)
+    assert outcome(baseline(faults=("RuntimeError",))).looked == (
+        "KeyboardInterrupt is injected, and was not",
+    )
     more = baseline(faults=("RuntimeError", "KeyboardInterrupt", "OSError:EMFILE"))
     assert outcome(more).looked == ("OSError:EMFILE is injected no more",)
     blind = outcome(baseline(absent_probes=()))

@@ -70,7 +70,9 @@ def test_a_name_outlives_an_edit_that_moves_lines_and_is_there_once() -> None:
 def test_what_nothing_is_known_of_is_skipped(verdict: str) -> None:
     root = check_form(render_junit([suite([result(POINTS[0], verdict=verdict)])]))
     (skipped,) = root.iter("skipped")
-    assert "nobody is accused" in skipped.get("message", "") or "nothing is known" in skipped.get("message", "")
+    assert "nobody is accused" in skipped.get("message", "") or "nothing is known" in skipped.get(
+        "message", ""
+    )
 
 
 def test_what_is_charged_beneath_the_target_is_no_failure() -> None:
@@ -88,7 +90,7 @@ def test_a_gate_skips_what_is_suppressed_and_fails_for_what_is_wrong_with_its_li
 
 
 def test_text_of_the_target_cannot_break_the_document() -> None:
-    awkward = point(3, callee="acme.engine:Engine.<lambda>\x00\ud800 & \"]]>")
+    awkward = point(3, callee='acme.engine:Engine.<lambda>\x00\ud800 & "]]>')
     leak = problem(what="\x1b[31m left & \x0c\ufffe")
     root = check_form(render_junit([suite([result(awkward, leak)])]))
     (failure,) = root.iter("failure")

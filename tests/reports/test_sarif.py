@@ -89,7 +89,9 @@ def test_a_gate_marks_what_is_suppressed_and_points_into_its_baseline(repository
     suppressed = [r for r in results if "suppressions" in r]
     assert [r["properties"]["cases"] for r in suppressed] == [len(known)]
     assert suppressed[0]["suppressions"][0]["justification"].endswith("by ann: known")
-    listed = {r["ruleId"]: r["locations"][0]["physicalLocation"] for r in results if "baseline" in r["ruleId"]}
+    listed = {
+        r["ruleId"]: r["locations"][0]["physicalLocation"] for r in results if "baseline" in r["ruleId"]
+    }
     assert listed.keys() == {"baseline-fixed", "baseline-expired", "baseline-changed"}
     assert listed["baseline-expired"]["artifactLocation"]["uri"] == BASELINE
     assert listed["baseline-expired"]["region"]["startLine"] == 20

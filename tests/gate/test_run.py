@@ -1,0 +1,148 @@
+"""Real sweeps of a small class, in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from faultinject.errors import TargetError, UsageError
+from faultinject.gate import (
+    Grant,
+    accept,
+    ruling_of,
+    run_gate,
+    self_test,
+    suite_of,
+    write_baseline,
+    write_document,
+)
+from faultinject.gate import _run as run_module
+from faultinject.gate import _self_test as self_test_module
+from faultinject.gate._compare import Outcome
+from faultinject.gate._run import GateSweep, Ran
+from faultinject.reports import Kept
+from tests.gate._project import LEAKING, LONGER, SOUND, TODAY, TOMORROW, gate_sweep, ran
+
+GRANT = Grant("known", "ann", TOMORROW)
+
+
+def test_a_leak_is_new_then_listed_then_fixed_and_still_listed(tmp_path: Path) -> None:
+    first = ran(gate_sweep(tmp_path, LEAKING))
+    assert first.outcome.status == 1
+    kinds = [change.kind for change in ruling_of(first).changes]
+    assert kinds == ["new", "changed"]
+
+    write_baseline(first.sweep.baseline, accept(first, GRANT, TODAY))
+    again = ran(gate_sweep(tmp_path, LEAKING))
+    assert again.outcome.status == 0
+    assert len(ruling_of(again).excused) == 2
+    assert ruling_of(again).changes == ()
+
+    fixed = ran(gate_sweep(tmp_path, SOUND))
+    assert fixed.outcome.status == 1
+    (change,) = ruling_of(fixed).changes
+    assert change.kind == "fixed"
+    lines = fixed.sweep.baseline.read_text().splitlines()
+    assert lines[change.line - 1] == "[[suppression]]"
+
+    write_document(tmp_path / "gate.json", [fixed])
+    document = json.loads((tmp_path / "gate.json").read_text())
+    assert (document["schema"], document["status"]) == ("faultinject-gate/1", 1)
+    assert document["sweeps"][0]["report"]["target"] == "light:Light"
+    assert suite_of(fixed).failing() == ()
+
+
+def test_a_call_more_is_for_review_and_a_line_more_is_nothing(tmp_path: Path) -> None:
+    first = ran(gate_sweep(tmp_path, SOUND))
+    write_baseline(first.sweep.baseline, accept(first, None, TODAY))
+    assert ran(gate_sweep(tmp_path, "# a line more\n" + SOUND)).outcome.status == 0
+    longer = ran(gate_sweep(tmp_path, LONGER))
+    assert longer.outcome.status == 3
+    (change,) = ruling_of(longer).changes
+    assert change.title == "2 fault points appeared"
+    assert "before and after getpid" in change.text
+
+
+def test_a_budget_runs_a_part_and_says_which_turn_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in run_module.RUN_NUMBERS:
+        monkeypatch.delenv(name, raising=False)
+    text = "import os\n\nclass Light:\n    def __init__(self):\n" + "        os.getppid()\n" * 12
+    record = tmp_path / "record.json"
+    sweep = gate_sweep(tmp_path, text, record=record)
+    first = ran(sweep, budget=0.001)
+    assert (len(first.cases), len(first.report.cases), first.seed) == (24, 4, 1)
+    second = ran(sweep, budget=0.001)
+    assert second.seed == 2
+    assert not {r.id for r in first.report.cases} & {r.id for r in second.report.cases}, (
+        "never-run points first"
+    )
+    same = ran(sweep._replace(record=None), budget=0.001, seed=1)
+    assert {r.id for r in same.report.cases} == {r.id for r in first.report.cases}
+    assert len(json.loads(record.read_text())["points"]) == 8
+
+    monkeypatch.setenv("GITHUB_RUN_NUMBER", "77")
+    assert ran(sweep, budget=600).seed == 77
+    assert len(json.loads(record.read_text())["points"]) == 24
+
+
+def test_points_that_the_baseline_does_not_have_come_first(tmp_path: Path) -> None:
+    body = "import os\n\nclass Light:\n    def __init__(self):\n"
+    first = ran(gate_sweep(tmp_path, body + "        os.getppid()\n" * 12))
+    write_baseline(first.sweep.baseline, accept(first, None, TODAY))
+    more = body + "        os.getppid()\n" * 12 + "        os.getpid()\n"
+    second = ran(gate_sweep(tmp_path, more), budget=0.001, seed=5)
+    assert sum(r.point.callee == "posix:getpid" for r in second.report.cases) == 2
+
+
+def test_a_baseline_that_is_wrong_is_said_before_anything_runs(tmp_path: Path) -> None:
+    sweep = gate_sweep(tmp_path, SOUND)
+    sweep.baseline.parent.mkdir()
+    sweep.baseline.write_text("format = 7\n")
+
+    def never(_: object) -> Kept:
+        raise AssertionError("swept")
+
+    with pytest.raises(UsageError, match="has format 7"):
+        list(run_gate([sweep], watch=never, today=TODAY))
+
+
+def test_a_gate_that_judged_nothing_does_not_pass(tmp_path: Path) -> None:
+    class Blind(Kept):
+        def case(self, result: object) -> None:
+            super().case(msgspec.structs.replace(result, verdict="not-reached", violation=False))  # type: ignore[type-var]
+
+    with pytest.raises(TargetError, match="none of its 4 cases could be judged"):
+        list(run_gate([gate_sweep(tmp_path, SOUND)], watch=lambda _: Blind(), today=TODAY))
+
+
+def test_the_self_test_passes_here_and_fails_where_the_gate_cannot_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = gate_sweep(tmp_path, SOUND).options
+    made: list[Ran] = []
+
+    def kept(sweeps: list[GateSweep], **keywords: Any) -> Iterator[Ran]:
+        made.extend(run_gate(sweeps, **keywords))
+        yield made[-1]
+
+    monkeypatch.setattr(self_test_module, "run_gate", kept)
+    checks = list(self_test(options, TODAY, lambda _: Kept()))
+    assert [check.got for check in checks] == [check.wanted for check in checks]
+    assert {check.wanted for check in checks} == {0, 1, 3}
+
+    def blind(sweeps: list[GateSweep], **_: Any) -> Iterator[Ran]:
+        yield dataclasses.replace(made.pop(0), sweep=sweeps[0], outcome=Outcome(True))
+
+    monkeypatch.setattr(self_test_module, "run_gate", blind)
+    monkeypatch.setattr(run_module, "compare", lambda *_: Outcome(True))
+    checks = list(self_test(options, TODAY, lambda _: Kept()))
+    assert [check.got for check in checks] == [0] * len(checks)
+    assert sum(check.got != check.wanted for check in checks) == 5
