@@ -90,9 +90,12 @@ def _sweep_with(python: Path, target: str, report: Path, given: dict[str, Any]) 
 
     run = [os.path.abspath(python), "-m", "faultinject"]
     there = subprocess.run(
-        [run[0], "-c", "import faultinject.cli"], capture_output=True, stdin=subprocess.DEVNULL, check=False
+        [run[0], "-c", "import faultinject; print(faultinject.__version__)"],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
-    if there.returncode:
+    if there.returncode or not there.stdout.strip():
         raise UsageError(
             f"{python} has no faultinject: install it there, `{python} -m pip install faultinject`"
         )
