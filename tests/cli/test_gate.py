@@ -69,10 +69,6 @@ def test_a_gate_through_the_life_of_a_defect(project: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert said == "The gate passes: nothing new in 4 cases of 1 sweep (2 cases suppressed).\n"
 
-    (project / "light.py").write_text(LONGER)
-    assert here("gate")[0] == 1
-    assert "2 fault points appeared" in capsys.readouterr().out
-
 
 def test_a_budget_says_how_many_were_found_and_ran_and_the_seed(
     project: Path, capsys: pytest.CaptureFixture[str]

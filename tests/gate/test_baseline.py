@@ -50,6 +50,28 @@ def test_no_text_can_break_the_file(
     path.unlink()
 
 
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_a_file_that_somebody_broke_is_read_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = format_baseline(WHOLE).encode()
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 60)))
+    junk = data.draw(
+        st.binary(max_size=20) | st.sampled_from([b"[[", b'"', b"\n", b"= 1\n", b"[suppression]\n"])
+    )
+    path = tmp_path_factory.getbasetemp() / "broken.toml"
+    path.write_bytes(whole[:start] + junk + whole[end:])
+    said = ""
+    try:
+        read_baseline(path)
+    except UsageError as error:
+        said = str(error)
+    assert not said or str(path) in said
+    assert len(said.splitlines()) <= 1
+
+
 def test_each_target_and_level_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert baseline_path(tmp_path, "acme.pool:Pool", "sites").name == "acme.pool-Pool.sites.baseline.toml"
 
