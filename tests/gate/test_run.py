@@ -27,7 +27,9 @@ from faultinject.gate import _self_test as self_test_module
 from faultinject.gate._compare import Outcome
 from faultinject.gate._run import GateSweep, Ran
 from faultinject.reports import Kept
+from faultinject.sweep import Options
 from tests.gate._project import LEAKING, LONGER, SOUND, TODAY, TOMORROW, gate_sweep, ran
+from tests.trees._swept import write_target
 
 GRANT = Grant("known", "ann", TOMORROW)
 
@@ -144,3 +146,15 @@ def test_the_self_test_passes_here_and_fails_where_the_gate_cannot_fail(
     checks = list(self_test(options, TODAY, lambda _: Kept()))
     assert [check.got for check in checks] == [0] * len(checks)
     assert sum(check.got != check.wanted for check in checks) == 5
+
+
+def test_a_tree_of_processes_has_a_gate_too(tmp_path: Path) -> None:
+    spec = write_target(tmp_path)
+    options = Options(target=spec, level="milestones", faults=("SIGKILL",), repeats=1, deadline=2.0)
+    sweep = GateSweep(options, tmp_path / "matrices")
+    first = ran(sweep, budget=0.001, seed=1)
+    assert len(first.report.cases) < len(first.cases)
+    write_baseline(sweep.baseline, accept(first, GRANT, TODAY))
+    again = ran(sweep, budget=0.001, seed=1)
+    assert not again.outcome.points
+    assert again.outcome.status == 0
