@@ -25,7 +25,7 @@ _OF_REPLAY = ("release", "own", "level", "fault", "second", "second_faults", "di
 
 def gate(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[TARGET]...", help="Only these of the targets it names.")
+        list[str] | None, typer.Argument(metavar="TARGET", help="Only these of the targets it names.")
     ] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Write the baselines anew, after a review of what changed.")
@@ -47,7 +47,7 @@ def gate(
         bool, typer.Option("--self-test", help="Make the gate fail once in each direction, and say so.")
     ] = False,
 ) -> None:
-    """Run the sweeps that [tool.faultinject] names, and print what is not as in their baselines.
+    """Run the sweeps that pyproject.toml names, and print what is not as in their baselines.
 
     Exit status: 0 nothing new, 1 a violation that is new, fixed and still listed, or expired, 2 something is
     wrong with the request, a target or a baseline, 3 the fault points or the ownership of a target changed:
