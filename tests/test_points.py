@@ -16,6 +16,7 @@ from faultinject.points import (
     make_cases,
     parse_level,
     parse_phases,
+    parse_point_key,
     point_key,
     short_name,
 )
@@ -179,3 +180,18 @@ def test_levels_and_phases_are_known_by_name_only() -> None:
         parse_phases("while")
     with pytest.raises(UsageError, match="no phase given"):
         parse_phases(",")
+
+
+@pytest.mark.parametrize("stack", [(), ("m:f", "m:C.g.<locals>.<lambda>")])
+def test_the_text_of_a_point_is_read_again(stack: tuple[str, ...]) -> None:
+    point = Point("stacks", "after", "m:C.__init__", "a b:c -d", 12, stack=stack)
+    assert parse_point_key(point_key(point)) == point
+
+
+@pytest.mark.parametrize(
+    "text", ["", "steps before m:f", "steps before m:f -> m:g", "stips before m:f -> m:g #1",
+             "steps during m:f -> m:g #1", "steps before m:f -> m:g #0", "steps before m:f -> m:g #x"]
+)  # fmt: skip
+def test_text_that_is_no_point_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no fault point"):
+        parse_point_key(text)

@@ -140,7 +140,8 @@ def test_a_report_is_compared_with_another_version_of_the_target(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("--fault", "RuntimeError", "--repeats", "1", "--jobs", "1", "--settle", "0.05")
-    here("sweep", "light", *options, "-q", "--json", "a.json")
+    here("sweep", "light", *options, "-q", "--json", "a.json", "--report", "junit:a.xml")
+    assert (project / "a.xml").read_text().startswith("<?xml")
     assert here("diff", "a.json", "a.json")[0] == 0
     assert capsys.readouterr().out.endswith("A and B do not differ.\n")
 
