@@ -41,6 +41,7 @@ def matrix(
 
     Example: faultinject matrix vllm:EngineCore --matrices matrices
     """
+    from faultinject._reading import check_inside
     from faultinject.matrix import declaration, matrix_path, update_matrix
     from faultinject.reports import make_console, reporters_for
     from faultinject.sweep import discover as record
@@ -74,7 +75,7 @@ def matrix(
         with pool_of(options, 2) as pool:
             recording, _ = record(options, pool)
             version = pool.ready.version
-    path = matrix_path(matrices, target)
+    path = check_inside(matrix_path(matrices, target), matrices, "matrix")
     before = path.read_bytes() if path.exists() else b""
     changes = update_matrix(
         path, recording, results, version=version,

@@ -18,9 +18,8 @@ def _made() -> bool:
     """Whether the directory is there, or could be made; nothing in it is for version control."""
     with contextlib.suppress(OSError):
         STATE.mkdir(exist_ok=True)
-        ignore = STATE / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        with contextlib.suppress(FileExistsError), open(STATE / ".gitignore", "x") as file:
+            file.write("*\n")
         return True
     return False
 
@@ -39,9 +38,14 @@ def remember(options: Options) -> None:
     """Keep the options of a sweep for `recalled`, if something can be written here."""
     import msgspec
 
+    part = STATE / ".last-options.json.part"
     with contextlib.suppress(OSError):
         _made()
-        (STATE / "last-options.json").write_bytes(msgspec.json.encode(options))
+        part.unlink(missing_ok=True)
+        # Not through what lies there: a link that came with somebody's directory would be followed.
+        with open(part, "xb") as file:
+            file.write(msgspec.json.encode(options))
+        part.replace(STATE / "last-options.json")
 
 
 def recalled() -> Options:
@@ -52,14 +56,14 @@ def recalled() -> Options:
     """
     import msgspec
 
+    from faultinject._reading import TABLE_LIMIT, decode_json, lowered, read_bytes
     from faultinject.sweep import Options
 
     path = STATE / "last-options.json"
+    if not path.exists():
+        raise UsageError(f"no sweep was made in this directory ({path} is missing): give --target TARGET")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Options)
-    except FileNotFoundError:
-        raise UsageError(
-            f"no sweep was made in this directory ({path} is missing): give --target TARGET"
-        ) from None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{path} cannot be read ({error}): give --target TARGET, or sweep again") from None
+        return decode_json(read_bytes(path, "file of options", TABLE_LIMIT), Options)
+    except (UsageError, msgspec.MsgspecError) as error:
+        what = f"{path} cannot be read ({lowered(error)})"
+        raise UsageError(f"{what}: give --target TARGET, or sweep again") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from faultinject._reading import check_inside
 from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Owned, Recording, Step
 from faultinject.matrix._read import Matrix, OwnedRow, SituationRow, read_matrix
@@ -81,9 +82,9 @@ def declaration(directory: Path, target: str) -> Callable[[Recording], Recording
     """What makes a recording hold the ownership table that is declared for the target in a folder.
 
     Raises:
-        UsageError: as of `read_matrix`; the function itself, as of `merge`.
+        UsageError: as of `read_matrix`, or the file leads out of the folder; the function itself, as of `merge`.
     """
-    matrix = read_matrix(matrix_path(directory, target))
+    matrix = read_matrix(check_inside(matrix_path(directory, target), directory, "matrix"))
     return lambda recording: merge(recording, matrix)
 
 

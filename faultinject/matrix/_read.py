@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final, get_args
 
 import msgspec
 
+from faultinject._reading import convert, one_line, place, quoted, read_toml, shown
 from faultinject.errors import UsageError
 from faultinject.facts import Level, Phase, Verdict
 from faultinject.matrix._cells import NESTED
@@ -111,21 +111,17 @@ def read_matrix(path: Path) -> Matrix:
         UsageError: no such file, no TOML, another format, an unknown key or verdict, a wrong type, a
             duplicate row, or a step that names what no ``[[owned]]`` row defines; with file and key.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the matrix {path}: {error.strerror or error}") from error
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
-        raise UsageError(f"{path} is no TOML: {error}") from error
+    raw = read_toml(path, "matrix")
+    name = place(path)
     found = raw.get("format")
     if found != FORMAT or isinstance(found, bool):
-        what = "has no format" if found is None else f"has format {found!r}"
-        raise UsageError(f"{path}: format: {what}, this faultinject reads {FORMAT}: generate it again")
+        what = "has no format" if found is None else f"has format {quoted(found)}"
+        raise UsageError(f"{name}: format: {what}, this faultinject reads {FORMAT}: generate it again")
     try:
-        matrix = msgspec.convert(raw, Matrix)
+        matrix = convert(raw, Matrix)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {explain(str(error), raw)}") from None
-    _check(path, matrix)
+        raise UsageError(f"{name}: {one_line(explain(str(error), raw))}") from None
+    _check(name, matrix)
     return matrix
 
 
@@ -151,10 +147,12 @@ def _title(rows: object, index: int) -> str:
     return f" ({title})" if title is not None else ""
 
 
-def _check(path: Path, matrix: Matrix) -> None:
+def _check(path: str, matrix: Matrix) -> None:
     for (name, step), count in Counter((row.name, row.step) for row in matrix.owned).items():
         if count > 1:
-            raise UsageError(f"{path}: owned: {count} rows are named {name!r} and of step {step}: keep one")
+            raise UsageError(
+                f"{path}: owned: {count} rows are named {quoted(name)} and of step {step}: keep one"
+            )
     for number, count in Counter(row.number for row in matrix.step).items():
         if count > 1:
             raise UsageError(f"{path}: step: {count} rows have number {number}: keep one")
@@ -162,22 +160,22 @@ def _check(path: Path, matrix: Matrix) -> None:
     for row in matrix.step:
         where = f"{path}: step {row.number}"
         for key, listed in (("owned", row.owned), ("must_release", row.must_release)):
-            for name in listed:
+            for name, times in Counter(listed).items():
                 if name not in names:
-                    raise UsageError(f"{where}: {key}: {name!r} is in no [[owned]] row")
-                if listed.count(name) > names[name]:
-                    raise UsageError(f"{where}: {key}: {name!r} is there more often than it has rows")
+                    raise UsageError(f"{where}: {key}: {quoted(name)} is in no [[owned]] row")
+                if times > names[name]:
+                    raise UsageError(f"{where}: {key}: {quoted(name)} is there more often than it has rows")
         _check_verdicts(where, row.verdicts)
     for (step, release), count in Counter((row.step, row.release) for row in matrix.second).items():
         if count > 1:
             raise UsageError(
-                f"{path}: second: {count} rows have step {step} and release {release!r}: keep one"
+                f"{path}: second: {count} rows have step {step} and release {quoted(release)}: keep one"
             )
     for second in matrix.second:
-        _check_verdicts(f"{path}: second at step {second.step}, {second.release}", second.verdicts)
+        _check_verdicts(f"{path}: second at step {second.step}, {shown(second.release)}", second.verdicts)
     for name, count in Counter(row.name for row in matrix.situation).items():
         if count > 1:
-            raise UsageError(f"{path}: situation: {count} rows are named {name!r}: keep one")
+            raise UsageError(f"{path}: situation: {count} rows are named {quoted(name)}: keep one")
 
 
 def _check_verdicts(where: str, verdicts: dict[str, str | dict[str, int]]) -> None:
@@ -185,4 +183,6 @@ def _check_verdicts(where: str, verdicts: dict[str, str | dict[str, int]]) -> No
         for word in (cell,) if isinstance(cell, str) else cell:
             if word.removeprefix(NESTED) not in get_args(Verdict):
                 known = ", ".join(get_args(Verdict))
-                raise UsageError(f"{where}: verdicts: {column}: unknown verdict {word!r}: one of {known}")
+                raise UsageError(
+                    f"{where}: verdicts: {shown(column)}: unknown verdict {quoted(word)}: one of {known}"
+                )

@@ -13,12 +13,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from faultinject._reading import REPORT_LIMIT, check_ids, decode_json, lowered, place, quoted, read_bytes
 from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Level, Point, Recording, Summary
 from faultinject.points import point_key
@@ -28,6 +29,7 @@ from faultinject.reports._words import counted
 SCHEMA: Final = "faultinject-report/1"
 
 _CLOSE: Final = b"\n]\n}\n"
+_CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -98,7 +100,7 @@ class JsonReporter:
         part = self.path.with_name(f".{self.path.name}.part")
         head = _head(recording, environment)
         try:
-            self._fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(part, _CREATE, 0o666)
             self._end, self._count, self._close = 0, 0, _CLOSE
             self._put(head)
             for result in self._earlier:
@@ -186,28 +188,28 @@ def read_report(path: Path) -> Report:
     """Read a report, of a finished sweep or of one that was cut short.
 
     Raises:
-        UsageError: no such file, no whole JSON document, another schema, or a field that is missing or
-            of the wrong type; one line with what, where and what to do.
+        UsageError: no such file, too large a one, no whole JSON document, another schema, a key that is there
+            twice, a field that is missing or of the wrong type, or an id that is none; one line with what,
+            where and what to do.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read the report {path}: {error.strerror or error}") from error
+    data = read_bytes(path, "report", REPORT_LIMIT)
+    name = place(path)
     try:
         head = msgspec.json.decode(data, type=_Head)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path} is no faultinject report: {_lower(error)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name} is no faultinject report: {lowered(error)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
-            f"{path} is no whole JSON document: {_lower(error)}{_position(data, str(error))}: sweep again"
+            f"{name} is no whole JSON document: {lowered(error)}{_position(data, str(error))}: sweep again"
         ) from None
     if head.schema != SCHEMA:
-        what = f"of schema {head.schema!r}" if head.schema else "without a schema"
-        raise UsageError(f"{path} is a report {what}, this faultinject reads {SCHEMA!r}: sweep again")
+        what = f"of schema {quoted(head.schema)}" if head.schema else "without a schema"
+        raise UsageError(f"{name} is a report {what}, this faultinject reads {SCHEMA!r}: sweep again")
     try:
-        report = msgspec.json.decode(data, type=Report)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path} does not follow {SCHEMA}: {_lower(error)}: sweep again") from None
+        report = decode_json(data, Report)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{name} does not follow {SCHEMA}: {lowered(error)}: sweep again") from None
+    check_ids(_ids(report), path)
     last = {case.id: case for case in report.cases}
     if len(last) == len(report.cases):
         return report
@@ -279,9 +281,14 @@ def _position(data: bytes, message: str) -> str:
     return f", line {line}" if named else f" at byte {byte}, line {line}"
 
 
-def _lower(error: Exception) -> str:
-    text = str(error)
-    return text[:1].lower() + text[1:]
+def _ids(report: Report) -> Iterator[str]:
+    for case in report.cases:
+        yield case.id
+        if case.confirmed_by:
+            yield case.confirmed_by
+    if report.summary is not None:
+        yield from report.summary.unsteady
+        yield from (finding.smallest for finding in report.summary.findings)
 
 
 def _head(recording: Recording, environment: Environment) -> bytes:

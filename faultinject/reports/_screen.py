@@ -10,6 +10,8 @@ from typing import IO, Final
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from faultinject._plain import plain as plain
+
 PIPED_WIDTH: Final = 100
 """Columns where the output is no terminal."""
 LEAST_WIDTH: Final = 40
@@ -49,12 +51,6 @@ def make_console(
         force_terminal=color,
         no_color=None if color is None else not color,
     )
-
-
-def plain(text: str) -> str:
-    """Text with everything that could move the cursor or has no encoding written as escapes."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def safe(text: str, style: str = "") -> Text:

@@ -16,7 +16,6 @@ construction; ``@@`` stands for a plain ``@``.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import msgspec
 
 from faultinject._near import near
+from faultinject._reading import read_toml
 from faultinject.errors import UsageError
 from faultinject.targets import _callables
 from faultinject.targets._target import Call, Target
@@ -110,12 +110,7 @@ def find_pyproject(directory: str) -> Path | None:
 
 def read_tables(path: Path) -> dict[str, Any]:
     """The tables under ``[tool.faultinject.targets]``, by name, unchecked."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    document = read_toml(path, "project file")
     tables: dict[str, Any] = document
     for key in ("tool", "faultinject", "targets"):
         tables = tables.get(key, {})

@@ -124,7 +124,7 @@ def test_targets_that_are_no_table_are_refused(project: Any) -> None:
 
 def test_a_broken_file_is_named(project: Any) -> None:
     project.pyproject("[tool\n")
-    with pytest.raises(UsageError, match="not valid TOML"):
+    with pytest.raises(UsageError, match="is no TOML"):
         project.resolve("anything")
 
 

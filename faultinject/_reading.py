@@ -1,0 +1,191 @@
+"""Files that may come from elsewhere, read as data: bounded, strict, each fault in one clear line.
+
+A report, a matrix or a baseline may have been written by a stranger. Nothing in it is executed, nothing is
+unpickled, and no file that it names is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from faultinject._plain import plain
+from faultinject.errors import UsageError
+
+REPORT_LIMIT: Final = 256 << 20
+"""Bytes of the largest report that is read. Every call site beneath vLLM's engine core makes one of 11 MB."""
+TABLE_LIMIT: Final = 16 << 20
+"""Bytes of the largest matrix, baseline or pyproject.toml that is read."""
+
+_SHOWN: Final = 200
+"""Characters of a library's own words that are passed on; they may quote the file."""
+_DEPTH: Final = "is nested more deeply than any file of faultinject"
+
+T = TypeVar("T")
+
+
+def read_bytes(path: Path, what: str, limit: int) -> bytes:
+    """All of a file, if it is a plain one and no larger than it may be.
+
+    Args:
+        path: the file; a symbolic link is followed.
+        what: the word for it in an error, such as ``report``.
+        limit: bytes it may have.
+
+    Raises:
+        UsageError: it cannot be read, is a directory, a pipe or a device, or is too large.
+    """
+    try:
+        # A pipe that nobody writes to would be waited for.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the {what} {place(path)}: {reason(error)}") from error
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if stat.S_ISDIR(status.st_mode):
+            raise UsageError(f"cannot read the {what} {place(path)}: it is a directory: name the file in it")
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"cannot read the {what} {place(path)}: it is no plain file: copy it into one")
+        try:
+            # One byte more: it may grow while it is read.
+            data = file.read(limit + 1) if status.st_size <= limit else b""
+        except OSError as error:
+            raise UsageError(f"cannot read the {what} {place(path)}: {reason(error)}") from error
+    if status.st_size > limit or len(data) > limit:
+        raise UsageError(f"the {what} {place(path)} is larger than {limit >> 20} MiB: it is not read")
+    return data
+
+
+def read_toml(path: Path, what: str, limit: int = TABLE_LIMIT) -> dict[str, Any]:
+    """The tables of a TOML file, unchecked. Arguments as of `read_bytes`.
+
+    Raises:
+        UsageError: as of `read_bytes`; or it is no TOML.
+    """
+    data = read_bytes(path, what, limit)
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except RecursionError:
+        raise UsageError(f"{place(path)} {_DEPTH}: it is no {what}") from None
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+        raise UsageError(f"{place(path)} is no TOML: {one_line(error)}") from None
+
+
+def decode_json(data: bytes, type: type[T]) -> T:
+    """A value of that type from JSON; fields that the type does not know are passed over.
+
+    Raises:
+        msgspec.ValidationError: a field is missing or of the wrong type, or an object has a key twice.
+        msgspec.DecodeError: it is no whole JSON document, or is nested too deeply.
+    """
+    try:
+        value = msgspec.json.decode(data, type=type)
+        _refuse_repeated_keys(data)
+    except RecursionError:
+        raise msgspec.DecodeError(f"it {_DEPTH}") from None
+    except UnicodeError as error:
+        raise msgspec.DecodeError(f"it is no UTF-8: {error}") from None
+    return value
+
+
+def _refuse_repeated_keys(data: bytes) -> None:
+    """Of two values for one key msgspec takes the last, and another reader may take the first."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        if len({key for key, _ in pairs}) == len(pairs):
+            return
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise msgspec.ValidationError(f"an object has the key {quoted(key)} twice")
+            seen.add(key)
+
+    # What it returns is not kept, so that a large file costs no second copy of itself. Numbers are not made:
+    # one of a million digits would take its time, and msgspec has judged them.
+    json.loads(data, object_pairs_hook=check, parse_int=len, parse_float=len)
+
+
+def convert(table: object, type: type[T]) -> T:
+    """`msgspec.convert`, with every way in which it can fail as one.
+
+    Raises:
+        msgspec.ValidationError: a field is missing or of the wrong type, or it is nested too deeply.
+    """
+    try:
+        return msgspec.convert(table, type)
+    except RecursionError:
+        raise msgspec.ValidationError(f"it {_DEPTH}") from None
+
+
+def check_inside(path: Path, folder: Path, what: str) -> Path:
+    """See that a path made from what a file says, or found in a folder, does not lead out of that folder.
+
+    Args:
+        path: with its symbolic links, which are followed.
+        folder: where it has to stay.
+        what: the word for it in an error.
+
+    Returns:
+        The path as it was given.
+
+    Raises:
+        UsageError: it leads out, or cannot be followed.
+    """
+    try:
+        real, root = path.resolve(), folder.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"cannot follow the {what} {place(path)}: {reason(error)}") from error
+    if not real.is_relative_to(root):
+        raise UsageError(f"the {what} {place(path)} leads out of {place(folder)}: put the file itself there")
+    return path
+
+
+def check_ids(ids: Iterable[str], path: Path) -> None:
+    """See that ids of cases are such: they stand in commands that people copy.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for identifier in ids:
+        if not re.fullmatch(r"[0-9a-f]{8,64}", identifier):
+            raise UsageError(f"{place(path)}: {quoted(identifier)} is no id of a case: sweep again")
+
+
+def one_line(error: object) -> str:
+    """The words of a library, or of the system, on one line of bearable length."""
+    return shown(str(error).split("\n", 1)[0])
+
+
+def lowered(error: object) -> str:
+    """The same, to stand within a sentence."""
+    text = one_line(error)
+    return text[:1].lower() + text[1:]
+
+
+def reason(error: BaseException) -> str:
+    """Why the system refused."""
+    return one_line(getattr(error, "strerror", None) or error)
+
+
+def shown(text: object) -> str:
+    """Text from a file as it may stand in one line of a terminal: escaped, and cut where it is long."""
+    words = str(text)
+    return plain(words if len(words) <= _SHOWN else f"{words[:_SHOWN]}...")
+
+
+def quoted(value: object) -> str:
+    """The same in quotes, where it is text."""
+    return shown(repr(value))
+
+
+def place(path: Path) -> str:
+    """A path as it may stand there."""
+    return plain(str(path))
