@@ -44,6 +44,7 @@ def test_importing_faultinject_loads_nothing_heavy() -> None:
     ).stdout.split()
     heavy = {
         "asyncio",
+        "jinja2",
         "msgspec",
         "multiprocessing",
         "pluggy",
@@ -80,7 +81,7 @@ def test_the_versions_agree() -> None:
 def test_torch_vllm_and_ray_are_extras_only() -> None:
     project = pyproject()["project"]
     names = {re.split(r"[<>=]", d)[0] for d in project["dependencies"]}
-    assert names == {"psutil", "pluggy", "msgspec", "typer", "rich"}
+    assert names == {"psutil", "pluggy", "msgspec", "typer", "rich", "jinja2"}
     assert all(">=" in d for d in project["dependencies"])
     assert set(project["optional-dependencies"]) == {"torch", "vllm", "ray"}
 
@@ -99,6 +100,9 @@ def test_the_wheel_holds_the_packages_the_model_and_the_type_marks(tmp_path: Pat
         "faultinject/__main__.py",
         "faultinject/py.typed",
         "faultinject/targets/tiny_llama/config.json",
+        "faultinject/reports/_html/page.html.jinja",
+        "faultinject/reports/_html/page.css",
+        "faultinject/reports/_html/page.js",
         "engine/__init__.py",
         "engine/py.typed",
         "faultinject-0.1.0.dist-info/licenses/LICENSE",

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from faultinject.cli import _catalogues, _compare, _diff, _discover, _gate, _matrix, _replay, _sweep
+from faultinject.cli import (
+    _catalogues,
+    _compare,
+    _diff,
+    _discover,
+    _gate,
+    _matrix,
+    _replay,
+    _report,
+    _sweep,
+)
 from faultinject.cli._app import app
 from faultinject.cli._main import main
 
@@ -15,5 +25,6 @@ app.command()(_discover.discover)
 app.command()(_gate.gate)
 app.command()(_matrix.matrix)
 app.command()(_replay.replay)
+app.command()(_report.report)
 app.command()(_catalogues.faults)
 app.command()(_catalogues.probes)

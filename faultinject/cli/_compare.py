@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faultinject.cli._options import ExitZeroOption, make_options, takes_sweep_options
+from faultinject.cli._options import (
+    ExitZeroOption,
+    QuietOption,
+    VerboseOption,
+    check_loudness,
+    make_options,
+    takes_sweep_options,
+)
 from faultinject.cli._state import remember
 
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ def compare(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write both reports here, as one document.")
     ] = None,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     exit_zero: ExitZeroOption = False,
     **given: Any,
 ) -> None:
@@ -38,9 +47,10 @@ def compare(
     from faultinject.reports import Side, make_console, print_comparison, write_comparison
     from faultinject.sweep import sweep_class
 
+    check_loudness(quiet=quiet, verbose=verbose)
     both = [make_options(target, **given) for target in (target_a, target_b)]
     console = make_console()
-    a, b = sides = [Side(console, options.target.name) for options in both]
+    a, b = sides = [Side(console, options.target.name, quiet=quiet, verbose=verbose) for options in both]
 
     def begin(options: Options) -> None:
         remember(options)
@@ -63,6 +73,6 @@ def compare(
     finally:
         if json_file is not None and a.recording is not None:
             write_comparison(json_file, a, b)
-    print_comparison(console, a, b)
+    print_comparison(console, a, b, quiet=quiet)
     assert b.summary is not None
     raise typer.Exit(1 if b.summary.violations and not exit_zero else 0)

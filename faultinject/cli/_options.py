@@ -104,7 +104,11 @@ RepeatsOption = Annotated[
 ]
 ReportOption = Annotated[
     list[str],
-    typer.Option("--report", help="Also write FORMAT:FILE; json, junit, sarif, markdown or github."),
+    typer.Option("--report", help="Also write FORMAT:FILE; json, html, junit, sarif, markdown or github."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the last sentence only.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also print each case as it ends, and what each stage took.")
 ]
 ExitZeroOption = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 although there are violations.")]
 
@@ -225,6 +229,16 @@ def takes_sweep_options(command: Callable[..., None]) -> Callable[..., None]:
     described.__signature__ = inspect.Signature(list(parameters.values()))
     described.__annotations__ = {name: hints[name] for name in parameters} | {"return": None}
     return command
+
+
+def check_loudness(*, quiet: bool, verbose: bool) -> None:
+    """See that not both were asked for.
+
+    Raises:
+        UsageError: they were.
+    """
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose contradict each other: give one of them")
 
 
 def _check_choice(what: str, given: str, choices: tuple[str, ...]) -> None:

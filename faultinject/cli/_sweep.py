@@ -12,8 +12,11 @@ import typer
 from faultinject.cli._options import (
     NONE,
     ExitZeroOption,
+    QuietOption,
     ReportOption,
     TargetArgument,
+    VerboseOption,
+    check_loudness,
     make_options,
     takes_sweep_options,
 )
@@ -41,7 +44,8 @@ def sweep(
     all_nested: Annotated[
         bool, typer.Option("--all-nested", help="List every finding beneath the target.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last sentence only.")] = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     exit_zero: ExitZeroOption = False,
     **given: Any,
 ) -> None:
@@ -52,6 +56,7 @@ def sweep(
 
     Example: faultinject sweep mypackage.client:Client --release close --json report.json
     """
+    check_loudness(quiet=quiet, verbose=verbose)
     summary = run_sweep(
         make_options(target, **given),
         json_file or resume,
@@ -60,13 +65,14 @@ def sweep(
         matrices=matrices,
         all_nested=all_nested,
         quiet=quiet,
+        verbose=verbose,
     )
     raise typer.Exit(1 if summary.violations and not exit_zero else 0)
 
 
 def run_sweep(
     options: Options, json_path: Path | None, *, reports: Sequence[str] = (), resume: Path | None = None,
-    matrices: Path | None = None, all_nested: bool = False, quiet: bool = False,
+    matrices: Path | None = None, all_nested: bool = False, quiet: bool = False, verbose: bool = False,
 ) -> Summary:  # fmt: skip
     """Sweep with the reports that were asked for; always also writes the report that `replay` reads."""
     from faultinject.matrix import declaration
@@ -78,7 +84,7 @@ def run_sweep(
     cases = tuple(earlier.cases) if earlier is not None else ()
     kept = json_path if json_path is not None else last_report()
     reporters = reporters_for(
-        json_path=kept, wanted=wanted, earlier=cases, quiet=quiet, all_nested=all_nested
+        json_path=kept, wanted=wanted, earlier=cases, quiet=quiet, verbose=verbose, all_nested=all_nested
     )
     adjust = declaration(matrices, options.target.name) if matrices is not None else None
 

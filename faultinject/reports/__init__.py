@@ -32,6 +32,7 @@ from faultinject.reports._places import Place, place_of, repository_root
 from faultinject.reports._progress import ProgressBar
 from faultinject.reports._protocol import Environment, Reporter, describe_environment
 from faultinject.reports._screen import make_console, safe
+from faultinject.reports._stored import print_suite, read_suites
 from faultinject.reports._suite import Change, Ruling, Suite
 from faultinject.reports._tables import render_discovery, render_timeline
 from faultinject.reports._terminal import TerminalReporter
@@ -72,7 +73,9 @@ __all__ = [
     "parse_report",
     "place_of",
     "print_comparison",
+    "print_suite",
     "read_report",
+    "read_suites",
     "render_discovery",
     "render_timeline",
     "reporter_of",
@@ -96,6 +99,7 @@ def reporters_for(
     console: Console | None = None,
     terminal: bool = True,
     quiet: bool = False,
+    verbose: bool = False,
     all_nested: bool = False,
 ) -> Reporters:
     """The reporters that a command line asks for, as one.
@@ -110,6 +114,7 @@ def reporters_for(
         console: where to print; standard output by default.
         terminal: whether to print at all.
         quiet: print the last sentence only.
+        verbose: print each case as it ends, too.
         all_nested: list every finding beneath the target instead of the first ten.
     """
     chosen: list[Reporter] = []
@@ -119,6 +124,9 @@ def reporters_for(
     if terminal:
         screen = console if console is not None else make_console()
         chosen.append(
-            TerminalReporter(screen, quiet=quiet, all_nested=all_nested, earlier=earlier, json_path=json_path)
-        )
+            TerminalReporter(
+                screen, quiet=quiet, verbose=verbose, all_nested=all_nested, earlier=earlier,
+                json_path=json_path,
+            )
+        )  # fmt: skip
     return Reporters(chosen)

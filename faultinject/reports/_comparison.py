@@ -42,10 +42,11 @@ class Comparison(msgspec.Struct, frozen=True):
 class Side(Kept):
     """Keeps one of the two sweeps, and shows on the screen how far it has come."""
 
-    def __init__(self, console: Console, name: str) -> None:
+    def __init__(self, console: Console, name: str, *, quiet: bool = False, verbose: bool = False) -> None:
         super().__init__()
         self.name = name
-        self.console, self._screen = console, TerminalReporter(console)
+        self.console = console
+        self._screen = TerminalReporter(console, quiet=quiet, verbose=verbose)
 
     def start(self, recording: Recording, environment: Environment, total: int) -> None:
         super().start(recording, environment, total)
@@ -180,8 +181,9 @@ def _summary(side: Side) -> Summary:
     return side.summary
 
 
-def print_comparison(console: Console, a: Side, b: Side) -> None:
-    """Print what `render_comparison` gives."""
-    for part, sentence in render_comparison(a, b):
+def print_comparison(console: Console, a: Side, b: Side, *, quiet: bool = False) -> None:
+    """Print what `render_comparison` gives, or where it is to be quiet, the last sentence of it."""
+    parts = render_comparison(a, b)
+    for part, sentence in parts[-1:] if quiet else parts:
         options: dict[str, Any] = {"soft_wrap": not console.is_terminal} if sentence else {}
         console.print(part, **options)

@@ -11,6 +11,7 @@ from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Recording, Summary
 from faultinject.reports._files import check_writable, write_whole
 from faultinject.reports._github import render_github
+from faultinject.reports._html import render_html
 from faultinject.reports._json import JsonReporter
 from faultinject.reports._junit import render_junit
 from faultinject.reports._kept import Kept
@@ -27,6 +28,7 @@ RENDERED: Final[dict[str, Callable[[Sequence[Suite]], str]]] = {
     "sarif": render_sarif,
     "markdown": render_markdown,
     "github": render_github,
+    "html": render_html,
 }
 """Formats that are made of whole sweeps."""
 

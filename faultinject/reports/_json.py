@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ from faultinject.reports._protocol import Environment
 from faultinject.reports._words import counted
 
 SCHEMA: Final = "faultinject-report/1"
+
+T = TypeVar("T")
 
 _CLOSE: Final = b"\n]\n}\n"
 _CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -192,6 +194,19 @@ def read_report(path: Path) -> Report:
             twice, a field that is missing or of the wrong type, or an id that is none; one line with what,
             where and what to do.
     """
+    return checked(read_document(path, {SCHEMA: Report}), path)
+
+
+def read_document(path: Path, types: Mapping[str, type[T]]) -> T:
+    """Read a document whose `schema` says what it is; see `checked` for what that leaves open.
+
+    Args:
+        path: the file.
+        types: what a document is, by each schema that is taken.
+
+    Raises:
+        UsageError: as of `read_report`.
+    """
     data = read_bytes(path, "report", REPORT_LIMIT)
     name = place(path)
     try:
@@ -202,13 +217,22 @@ def read_report(path: Path) -> Report:
         raise UsageError(
             f"{name} is no whole JSON document: {lowered(error)}{_position(data, str(error))}: sweep again"
         ) from None
-    if head.schema != SCHEMA:
+    if head.schema not in types:
         what = f"of schema {quoted(head.schema)}" if head.schema else "without a schema"
-        raise UsageError(f"{name} is a report {what}, this faultinject reads {SCHEMA!r}: sweep again")
+        taken = " or ".join(map(repr, types))
+        raise UsageError(f"{name} is a report {what}, this faultinject reads {taken}: sweep again")
     try:
-        report = decode_json(data, Report)
+        return decode_json(data, types[head.schema])
     except msgspec.DecodeError as error:
-        raise UsageError(f"{name} does not follow {SCHEMA}: {lowered(error)}: sweep again") from None
+        raise UsageError(f"{name} does not follow {head.schema}: {lowered(error)}: sweep again") from None
+
+
+def checked(report: Report, path: Path) -> Report:
+    """A report that was decoded, with each case once, and ids that are such.
+
+    Raises:
+        UsageError: an id is none.
+    """
     check_ids(_ids(report), path)
     last = {case.id: case for case in report.cases}
     if len(last) == len(report.cases):

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from faultinject.facts import CaseResult, Recording, Step, Verdict
-from faultinject.matrix import Column, by_release, columns_of, label_order, tabulate
+from faultinject.matrix import NESTED, Column, by_release, columns_of, label_order, tabulate
 from faultinject.points import short_name
 from faultinject.reports._screen import LEAST_WIDTH, plain
 from faultinject.reports._tables import names_owned_at, new_table
@@ -189,12 +189,16 @@ def verdict_cell(words: Counter[str] | None, counted: bool) -> Text:
     """
     if not words:
         return Text("-", style="dim")
-    lines = [_word(word, words[word] if counted else 0) for word in sorted(words, key=_severity)]
+    lines = [
+        Text(shown, style=_style(word))
+        for word, shown in zip(sorted(words, key=severity), word_lines(words, counted), strict=True)
+    ]
     return Text("\n").join(lines)
 
 
-def _severity(word: str) -> tuple[int, str]:
-    verdict = word.removeprefix("nested ")
+def severity(word: str) -> tuple[int, str]:
+    """Sorts the words of a cell, the worst first."""
+    verdict = word.removeprefix(NESTED)
     if verdict == "clean":
         return 3, word
     if verdict in _STYLES:
@@ -202,12 +206,23 @@ def _severity(word: str) -> tuple[int, str]:
     return (1 if verdict != word else 0), word
 
 
-def _word(word: str, count: int) -> Text:
-    verdict = word.removeprefix("nested ")
-    short = _short(verdict)
-    shown = f"({short})" if verdict != word else short
-    style = _STYLES.get(verdict, "yellow" if verdict != word else "bold red")
-    return Text(f"{count:,} {shown}" if count else shown, style=style)
+def word_lines(words: Counter[str], counted: bool) -> list[str]:
+    """The words of a cell in short, the worst first; those charged beneath the target in brackets.
+
+    Args:
+        counted: write how often each came.
+    """
+    lines: list[str] = []
+    for word in sorted(words, key=severity):
+        verdict = word.removeprefix(NESTED)
+        shown = f"({_short(verdict)})" if verdict != word else _short(verdict)
+        lines.append(f"{words[word]:,} {shown}" if counted else shown)
+    return lines
+
+
+def _style(word: str) -> str:
+    verdict = word.removeprefix(NESTED)
+    return _STYLES.get(verdict, "yellow" if verdict != word else "bold red")
 
 
 def _short(verdict: str) -> str:
@@ -217,5 +232,5 @@ def _short(verdict: str) -> str:
 
 def verdict_counts(verdicts: Mapping[str, int]) -> str:
     """``leak 36, clean 40``: worst first, as in a cell."""
-    names: list[Verdict | str] = sorted(verdicts, key=_severity)
+    names: list[Verdict | str] = sorted(verdicts, key=severity)
     return ", ".join(f"{name} {verdicts[name]:,}" for name in names if verdicts[name])

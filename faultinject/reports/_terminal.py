@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from faultinject.reports._progress import CASES, ProgressBar, ProgressLines
 from faultinject.reports._protocol import Environment
 from faultinject.reports._screen import plain, safe
 from faultinject.reports._tables import bullets, heading, new_table, ownership_table, pairs
-from faultinject.reports._words import GRADES, LONG, counted, some
+from faultinject.reports._words import GRADES, LONG, clock, counted, some
 
 NESTED_SHOWN: Final = 10
 UNSTEADY_SHOWN: Final = 20
@@ -35,6 +36,7 @@ class TerminalReporter:
     Args:
         console: from `make_console`.
         quiet: the last sentence only.
+        verbose: also a line for each case as it ends, and how long each stage took.
         all_nested: every finding beneath the target, instead of the first ten.
         earlier: cases of a report that is being resumed.
         json_path: where the JSON report goes, for the advice on how to go on.
@@ -46,6 +48,7 @@ class TerminalReporter:
         console: Console,
         *,
         quiet: bool = False,
+        verbose: bool = False,
         all_nested: bool = False,
         earlier: Sequence[CaseResult] = (),
         json_path: Path | None = None,
@@ -53,6 +56,7 @@ class TerminalReporter:
     ) -> None:
         self._console = console
         self._quiet = quiet
+        self._verbose = verbose
         self._all_nested = all_nested
         self._json_path = json_path
         self._now = now
@@ -62,9 +66,13 @@ class TerminalReporter:
         self._total = 0
         self._progress: ProgressBar | ProgressLines | None = None
 
+    def know(self, recording: Recording, environment: Environment, total: int) -> None:
+        """Take up what `finish` speaks of, and say nothing yet."""
+        self._recording, self._environment, self._total = recording, environment, total
+
     def start(self, recording: Recording, environment: Environment, total: int) -> None:
         """Say what is swept, and how."""
-        self._recording, self._environment, self._total = recording, environment, total
+        self.know(recording, environment, total)
         if self._quiet:
             return
         how = [environment.runner, environment.backend]
@@ -81,6 +89,8 @@ class TerminalReporter:
 
     def case(self, result: CaseResult) -> None:
         """Count a case; its verdict is kept for the matrix."""
+        if self._verbose:
+            self._say(self._line(result))
         self._results[result.id] = result
         self.progress(CASES, len(self._results), self._total)
 
@@ -117,6 +127,9 @@ class TerminalReporter:
             if recording.unstable:
                 self._print(heading("The fault points of this target change from run to run"))
                 self._print(bullets(recording.unstable))
+            if self._verbose and summary.seconds_by_stage:
+                self._print(heading(f"Took {clock(summary.seconds)}"))
+                self._print(pairs([(name, clock(s)) for name, s in summary.seconds_by_stage.items()]))
             self._print(Text(""))
         for sentence, style in self._last_words(summary, recording):
             self._say(sentence, style)
@@ -126,6 +139,14 @@ class TerminalReporter:
         progress, self._progress = self._progress, None
         if progress is not None:
             progress.close()
+
+    def _line(self, result: CaseResult) -> str:
+        """A case in a line: what was seen of it, and whether it was seen before."""
+        whose = "" if not result.charged_to else f", charged to {short_name(result.charged_to)}"
+        again = " again" if result.id in self._results else ""
+        place = f"{describe_point(result.point)}, {describe_fault(result.fault, result.second)}"
+        how = f"{clock(result.seconds)}, {result.runner}{again}"
+        return f"{result.id} {result.verdict}: {place}{whose} ({how})"
 
     def _findings(self, summary: Summary) -> None:
         mine = [finding for finding in summary.findings if finding.violation]
@@ -226,7 +247,7 @@ class TerminalReporter:
             why = "" if recording.points else f", which has no fault point at level {recording.level}"
             return [
                 (f"No case was run on {target}{why}.", "bold"),
-                (f"Next: faultinject discover {recording.target}", ""),
+                (f"Next: faultinject discover {shlex.quote(recording.target)}", ""),
             ]
         if summary.violations:
             first = (
@@ -241,10 +262,11 @@ class TerminalReporter:
             f"({verdict_counts(summary.verdicts)})."
         )
         finer = LEVELS[LEVELS.index(recording.level) + 1 :][:1] if recording.level in _BENEATH else ()
+        target_again = shlex.quote(recording.target)
         advice = (
-            f"Next: faultinject sweep {recording.target} --level {finer[0]} ({_BENEATH[recording.level]})"
+            f"Next: faultinject sweep {target_again} --level {finer[0]} ({_BENEATH[recording.level]})"
             if finer
-            else f"Next: faultinject matrix {recording.target}"
+            else f"Next: faultinject matrix {target_again}"
         )
         return [(first, "bold green"), (self._beneath(summary), ""), (advice, "")]
 

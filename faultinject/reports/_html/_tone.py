@@ -1,0 +1,29 @@
+"""How bad a word of the matrix is: what a colour, and never a colour alone, says of a cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from faultinject.matrix import NESTED
+
+_APART: Final = {"clean": "clean", "handled": "handled", "not-reached": "missed", "unstable": "unsteady"}
+
+TONES: Final = ("bad", "unsteady", "missed", "nested", "handled", "clean")
+"""Worst first."""
+
+
+def tone_of(word: str) -> str:
+    """One of `TONES` for a word as `faultinject.matrix.word_of` gives it."""
+    if word.startswith(NESTED):
+        return "nested"
+    return _APART.get(word, "bad")
+
+
+def heat_of(words: Counter[str]) -> tuple[str, int]:
+    """The worst tone of a cell, and how much of the cell has it: 1 for up to a quarter of its cases, to 4."""
+    tones: Counter[str] = Counter()
+    for word, count in words.items():
+        tones[tone_of(word)] += count
+    worst = min(tones, key=TONES.index)
+    return worst, -(-4 * tones[worst] // max(words.total(), 1)) or 1
