@@ -27,7 +27,9 @@ TABLE_LIMIT: Final = 16 << 20
 
 _SHOWN: Final = 200
 """Characters of a library's own words that are passed on; they may quote the file."""
-_DEPTH: Final = "is nested more deeply than any file of faultinject"
+_DIGITS: Final = 20
+"""Those of the largest number of 64 bits, and a sign."""
+_DEPTH: Final = "is nested more deeply than any file of faultinject is"
 
 T = TypeVar("T")
 
@@ -46,19 +48,21 @@ def read_bytes(path: Path, what: str, limit: int) -> bytes:
     try:
         # A pipe that nobody writes to would be waited for.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            status = os.fstat(fd)
+            data = b""
+            if stat.S_ISREG(status.st_mode) and status.st_size <= limit:
+                # It may grow while it is read, so one byte more is asked for.
+                with open(fd, "rb", closefd=False) as file:
+                    data = file.read(limit + 1)
+        finally:
+            os.close(fd)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the {what} {place(path)}: {reason(error)}") from error
-    with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if stat.S_ISDIR(status.st_mode):
-            raise UsageError(f"cannot read the {what} {place(path)}: it is a directory: name the file in it")
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"cannot read the {what} {place(path)}: it is no plain file: copy it into one")
-        try:
-            # One byte more: it may grow while it is read.
-            data = file.read(limit + 1) if status.st_size <= limit else b""
-        except OSError as error:
-            raise UsageError(f"cannot read the {what} {place(path)}: {reason(error)}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"cannot read the {what} {place(path)}: it is a directory: name the file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"cannot read the {what} {place(path)}: it is no plain file: copy it into one")
     if status.st_size > limit or len(data) > limit:
         raise UsageError(f"the {what} {place(path)} is larger than {limit >> 20} MiB: it is not read")
     return data
@@ -75,42 +79,56 @@ def read_toml(path: Path, what: str, limit: int = TABLE_LIMIT) -> dict[str, Any]
         return tomllib.loads(data.decode("utf-8"))
     except RecursionError:
         raise UsageError(f"{place(path)} {_DEPTH}: it is no {what}") from None
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+    except UnicodeDecodeError:
+        raise UsageError(f"{place(path)} is no TOML: {_no_utf8(data)}") from None
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{place(path)} is no TOML: {one_line(error)}") from None
+    except ValueError:
+        # CPython's own limit, https://docs.python.org/3/library/stdtypes.html#int-max-str-digits
+        raise UsageError(f"{place(path)} is no TOML: a number in it has too many digits") from None
 
 
 def decode_json(data: bytes, type: type[T]) -> T:
     """A value of that type from JSON; fields that the type does not know are passed over.
 
     Raises:
-        msgspec.ValidationError: a field is missing or of the wrong type, or an object has a key twice.
+        msgspec.ValidationError: a field is missing or of the wrong type, an object has a key twice, or a
+            number has more digits than any that is meant.
         msgspec.DecodeError: it is no whole JSON document, or is nested too deeply.
     """
     try:
         value = msgspec.json.decode(data, type=type)
-        _refuse_repeated_keys(data)
+        # msgspec takes the last of two values for one key, where another reader may take the first. What the
+        # hooks return is not kept, so that a large file costs no second copy of itself.
+        json.loads(data, object_pairs_hook=_refuse_repeated, parse_int=_refuse_endless, parse_float=len)
     except RecursionError:
         raise msgspec.DecodeError(f"it {_DEPTH}") from None
-    except UnicodeError as error:
-        raise msgspec.DecodeError(f"it is no UTF-8: {error}") from None
+    except UnicodeError:
+        raise msgspec.DecodeError(_no_utf8(data)) from None
     return value
 
 
-def _refuse_repeated_keys(data: bytes) -> None:
-    """Of two values for one key msgspec takes the last, and another reader may take the first."""
+def _no_utf8(data: bytes) -> str:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"it is no UTF-8 (byte {error.start})"
+    return "it is no UTF-8"
 
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        if len({key for key, _ in pairs}) == len(pairs):
-            return
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise msgspec.ValidationError(f"an object has the key {quoted(key)} twice")
-            seen.add(key)
 
-    # What it returns is not kept, so that a large file costs no second copy of itself. Numbers are not made:
-    # one of a million digits would take its time, and msgspec has judged them.
-    json.loads(data, object_pairs_hook=check, parse_int=len, parse_float=len)
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) == len(pairs):
+        return
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise msgspec.ValidationError(f"an object has the key {quoted(key)} twice")
+        seen.add(key)
+
+
+def _refuse_endless(number: str) -> None:
+    if len(number) > _DIGITS:
+        raise msgspec.ValidationError(f"a number has {len(number):,} digits")
 
 
 def convert(table: object, type: type[T]) -> T:
@@ -167,7 +185,7 @@ def one_line(error: object) -> str:
 def lowered(error: object) -> str:
     """The same, to stand within a sentence."""
     text = one_line(error)
-    return text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def reason(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from faultinject.matrix._cells import NESTED
 # Formats: 1 (0.1) the first.
 FORMAT: Final = 1
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class OwnedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

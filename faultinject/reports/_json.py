@@ -210,10 +210,10 @@ def read_document(path: Path, types: Mapping[str, type[T]]) -> T:
     data = read_bytes(path, "report", REPORT_LIMIT)
     name = place(path)
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = decode_json(data, _Head)
     except msgspec.ValidationError as error:
         raise UsageError(f"{name} is no faultinject report: {lowered(error)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:
         raise UsageError(
             f"{name} is no whole JSON document: {lowered(error)}{_position(data, str(error))}: sweep again"
         ) from None
@@ -222,8 +222,8 @@ def read_document(path: Path, types: Mapping[str, type[T]]) -> T:
         taken = " or ".join(map(repr, types))
         raise UsageError(f"{name} is a report {what}, this faultinject reads {taken}: sweep again")
     try:
-        return decode_json(data, types[head.schema])
-    except msgspec.DecodeError as error:
+        return msgspec.json.decode(data, type=types[head.schema])
+    except msgspec.ValidationError as error:
         raise UsageError(f"{name} does not follow {head.schema}: {lowered(error)}: sweep again") from None
 
 

@@ -7,16 +7,20 @@ still lets nothing run but its one script, which is named there by its digest, a
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from collections.abc import Sequence
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from faultinject.reports._html._data import sweep_data
-from faultinject.reports._html._view import sweep_view
+from faultinject.reports._html._view import SweepView, sweep_view
 from faultinject.reports._suite import Suite
+
+if TYPE_CHECKING:
+    import jinja2
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
@@ -34,24 +38,35 @@ def render_html(suites: Sequence[Suite]) -> str:
     It holds every case: a matrix as a heat map, filters, and for each case what was acquired, the fault, what
     was released and what was left.
     """
-    # Only who asks for a page waits for it.
-    import jinja2
+    data = msgspec.json.encode([sweep_data(suite.recording, suite.results) for suite in suites]).decode()
+    return _render(data.translate(_NO_MARKUP), [sweep_view(suite) for suite in suites])
+
+
+def _render(data: str, sweeps: Sequence[SweepView]) -> str:
+    # Only who asks for a page waits for it to be imported.
     from markupsafe import Markup
+
+    style, script = _part("page.css"), _part("page.js")
+    return _template().render(
+        policy=_POLICY.format(style=_digest(style), script=_digest(script)),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(data),
+        sweeps=sweeps,
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    import jinja2
 
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    style, script = _part("page.css"), _part("page.js")
-    data = msgspec.json.encode([sweep_data(suite.recording, suite.results) for suite in suites]).decode()
-    return environment.from_string(_part("page.html.jinja")).render(
-        policy=_POLICY.format(style=_digest(style), script=_digest(script)),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(data.translate(_NO_MARKUP)),
-        sweeps=[sweep_view(suite) for suite in suites],
-    )
+    return environment.from_string(_part("page.html.jinja"))
 
 
+@functools.cache
 def _part(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
