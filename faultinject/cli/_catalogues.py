@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 def faults() -> None:
-    """List the faults that --fault takes."""
+    """List the faults that --fault takes.
+
+    Example: faultinject faults
+    """
     from faultinject.faults import describe
     from faultinject.reports import make_console
 
@@ -14,7 +17,10 @@ def faults() -> None:
 
 
 def probes() -> None:
-    """List the probes, and which of them cannot look here."""
+    """List the probes, and which of them cannot look here.
+
+    Example: faultinject probes
+    """
     from faultinject.probes import load_probes
     from faultinject.reports import make_console
 

@@ -33,7 +33,11 @@ def discover(
 ) -> None:
     """Run TARGET unharmed and print the ownership table that was found.
 
-    Example: faultinject discover vllm:EngineCore
+    Examples:
+
+      faultinject discover mypackage.client:Client --release close
+
+      faultinject discover vllm:EngineCore --level sites --points
     """
     from faultinject.points import describe_point
     from faultinject.reports import make_console, render_discovery

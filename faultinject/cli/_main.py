@@ -37,7 +37,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _stop)
     status = 0
     try:
-        outcome = app(standalone_mode=False)
+        outcome = app(prog_name="faultinject", standalone_mode=False)
         status = outcome if isinstance(outcome, int) else 0
     except FaultinjectError as error:
         if error.original:

@@ -39,7 +39,11 @@ def matrix(
 ) -> None:
     """Write the generated lifecycle matrix of TARGET to a TOML file, and say what changed in it.
 
-    Example: faultinject matrix vllm:EngineCore --matrices matrices
+    Examples:
+
+      faultinject matrix mypackage.client:Client --release close
+
+      faultinject matrix vllm:EngineCore --matrices matrices --no-sweep
     """
     from faultinject._reading import check_inside
     from faultinject.matrix import declaration, matrix_path, update_matrix

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
+from faultinject.cli import _completion
 from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ TargetArgument = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
+        autocompletion=_completion.targets,
         help="module:callable, a table of [tool.faultinject.targets], or a built-in such as vllm:EngineCore.",
     ),
 ]
@@ -37,16 +39,26 @@ OwnOption = Annotated[
 LevelOption = Annotated[
     str,
     typer.Option(
+        autocompletion=_completion.levels,
         help="How fine: steps, sites, stacks, opcodes, nth; milestones.",
         show_default="steps; milestones for a built-in tree of processes",
     ),
 ]
 DepthOption = Annotated[int, typer.Option(min=1, help="Frames that tell two stacks apart, at level stacks.")]
 FaultOption = Annotated[
-    str, typer.Option("--fault", help="Comma-separated faults; `faultinject faults` lists them.")
+    str,
+    typer.Option(
+        "--fault",
+        autocompletion=_completion.faults,
+        help="Comma-separated faults; `faultinject faults` lists them.",
+    ),
 ]
-PhaseOption = Annotated[str, typer.Option("--phases", help="before, after, or both.")]
-RunnerOption = Annotated[str, typer.Option(help="auto, fork, zygote or spawn.")]
+PhaseOption = Annotated[
+    str, typer.Option("--phases", autocompletion=_completion.phases, help="before, after, or both.")
+]
+RunnerOption = Annotated[
+    str, typer.Option(autocompletion=_completion.runners, help="auto, fork, zygote or spawn.")
+]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cases at a time; 0 for one a core.")]
 ModuleOption = Annotated[list[str], typer.Option(help="Only points in this module (or glob).")]
 NoModuleOption = Annotated[
@@ -81,8 +93,14 @@ BackendOption = Annotated[
 PatchOption = Annotated[
     list[str], typer.Option("--patch", help="module:qualname to wrap, for the patching backend.")
 ]
-ProbeOption = Annotated[list[str], typer.Option("--probe", help="Look only through this probe.")]
-NoProbeOption = Annotated[list[str], typer.Option("--without-probe", help="Leave out this probe.")]
+ProbeOption = Annotated[
+    list[str],
+    typer.Option("--probe", autocompletion=_completion.probes, help="Look only through this probe."),
+]
+NoProbeOption = Annotated[
+    list[str],
+    typer.Option("--without-probe", autocompletion=_completion.probes, help="Leave out this probe."),
+]
 IgnoreOption = Annotated[list[str], typer.Option(help="probe:key globs that are not the target's.")]
 SampleOption = Annotated[int, typer.Option("--sample", min=0, help="At most this many points; 0 for all.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of the sample.")]
@@ -97,14 +115,22 @@ DirectoryOption = Annotated[
     Path, typer.Option("--directory", "-C", help="Where pyproject.toml and modules are.")
 ]
 ConfirmOption = Annotated[
-    str, typer.Option(help="What of a fork screen to confirm: auto, each, class, none.")
+    str,
+    typer.Option(
+        autocompletion=_completion.confirmations,
+        help="What of a fork screen to confirm: auto, each, class, none.",
+    ),
 ]
 RepeatsOption = Annotated[
     int, typer.Option(min=1, max=5, help="Agreeing runs, of five, before a verdict accuses.")
 ]
 ReportOption = Annotated[
     list[str],
-    typer.Option("--report", help="Also write FORMAT:FILE; json, html, junit, sarif, markdown or github."),
+    typer.Option(
+        "--report",
+        autocompletion=_completion.formats,
+        help="Also write FORMAT:FILE; json, html, junit, sarif, markdown or github.",
+    ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the last sentence only.")]
 VerboseOption = Annotated[

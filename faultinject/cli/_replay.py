@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from faultinject.cli import _completion
 from faultinject.cli._options import (
     NONE,
     DirectoryOption,
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
 
 
 def replay(
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of a case, as a report prints it.")],
+    identifier: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            autocompletion=_completion.cases,
+            help="Id of a case, as a report prints it.",
+        ),
+    ],
     target: Annotated[
         str, typer.Option(help="Target of the sweep that named it; the last sweep's if empty.")
     ] = "",
@@ -42,6 +50,14 @@ def replay(
     """Run one case verbosely, with its timeline: acquired, fault, released, left.
 
     Without --target, the options are those of the last sweep in this directory.
+
+    Exit status: 0 nothing charged to the target, 1 a violation, 2 there is no such case.
+
+    Examples:
+
+      faultinject replay 645c16f2
+
+      faultinject replay 645c16f2 --target mypackage.client:Client --release close
     """
     from faultinject.points import find_case
     from faultinject.reports import make_console, render_timeline

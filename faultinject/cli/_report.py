@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from faultinject.cli import _completion
 from faultinject.cli._options import NONE, QuietOption, VerboseOption, check_loudness
 from faultinject.errors import UsageError
 
@@ -19,6 +20,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="[FORMAT:FILE]...",
+            autocompletion=_completion.formats,
             help="What to make of it: html, junit, sarif, markdown or github. Without any, it is shown here.",
         ),
     ] = NONE,

@@ -54,7 +54,13 @@ def sweep(
     Exit status: 0 nothing charged to the target, 1 a violation, 2 something is wrong with the request or
     the target, 130 or 143 interrupted.
 
-    Example: faultinject sweep mypackage.client:Client --release close --json report.json
+    Examples:
+
+      faultinject sweep mypackage.client:Client --release close
+
+      faultinject sweep mypackage.client:Client --level sites --module mypackage --report html:report.html
+
+      faultinject sweep pool --fault MemoryError,OSError:EMFILE,SIGTERM --json report.json --quiet
     """
     check_loudness(quiet=quiet, verbose=verbose)
     summary = run_sweep(
