@@ -140,6 +140,20 @@ def test_quiet_is_the_last_sentence_only() -> None:
     assert report(mixed(), quiet=True) == "".join(WHOLE.splitlines(keepends=True)[-3:])
 
 
+def test_verbose_has_a_line_for_each_case_and_what_each_stage_took() -> None:
+    cases = [*mixed(), sweep()[4]]
+    text = report(cases, verbose=True)
+    lines = text.splitlines()
+    place = "before Engine._profile (Engine.__init__:17), RuntimeError"
+    assert lines[2 + 8] == f"01c6c5df leak: {place}, charged to Engine.__init__ (0.2 s, zygote)", lines[2:12]
+    assert [line for line in lines if line.startswith("2db83de7 not-reached: after load_plugins")]
+
+
+def test_a_target_that_is_no_word_of_a_shell_is_quoted_in_the_advice() -> None:
+    odd = msgspec.structs.replace(RECORDING, target="a:B; rm -rf ~")
+    assert report([], odd, total=0).endswith("Next: faultinject discover 'a:B; rm -rf ~'\n")
+
+
 def test_no_violation_names_the_next_level() -> None:
     text = report([result(p) for p in POINTS])
     assert text.endswith(
