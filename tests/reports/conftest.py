@@ -10,10 +10,12 @@ from tests.reports._chromium import Browser, Installed, NoChromium, find_chromiu
 
 
 @pytest.fixture(scope="session")
-def chromium(request: pytest.FixtureRequest) -> Installed:
+def chromium(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """A real Chromium, brought once for all runs in this checkout."""
+    cache = getattr(request.config, "cache", None)
+    kept = Path(cache.mkdir("chromium")) if cache is not None else tmp_path_factory.mktemp("chromium")
     try:
-        return find_chromium(Path(request.config.cache.mkdir("chromium")))  # type: ignore[union-attr]
+        return find_chromium(kept)
     except NoChromium as why:
         if "CI" in os.environ:
             pytest.fail(str(why), pytrace=False)
