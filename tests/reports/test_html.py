@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -166,3 +168,9 @@ def test_a_page_of_many_cases_is_smaller_than_their_report(tmp_path: Path) -> No
     page = written(tmp_path, Suite(RECORDING, ENVIRONMENT, tuple(many), summarise(many, RECORDING)))
     assert page.stat().st_size < len(msgspec.json.encode(many))
     assert result(POINTS[0], NESTED).id in {case.id for case in suite().results}
+
+
+def test_only_who_asks_for_a_page_waits_for_what_makes_it() -> None:
+    script = "import sys, faultinject.cli, faultinject.reports; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
