@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultinject._writing import replace_file
 from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,14 +39,9 @@ def remember(options: Options) -> None:
     """Keep the options of a sweep for `recalled`, if something can be written here."""
     import msgspec
 
-    part = STATE / ".last-options.json.part"
     with contextlib.suppress(OSError):
         _made()
-        part.unlink(missing_ok=True)
-        # Not through what lies there: a link that came with somebody's directory would be followed.
-        with open(part, "xb") as file:
-            file.write(msgspec.json.encode(options))
-        part.replace(STATE / "last-options.json")
+        replace_file(STATE / "last-options.json", msgspec.json.encode(options))
 
 
 def recalled() -> Options:

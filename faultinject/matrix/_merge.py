@@ -82,7 +82,7 @@ def declaration(directory: Path, target: str) -> Callable[[Recording], Recording
     """What makes a recording hold the ownership table that is declared for the target in a folder.
 
     Raises:
-        UsageError: as of `read_matrix`, or the file leads out of the folder; the function itself, as of `merge`.
+        UsageError: as of `read_matrix` and `check_inside`; the function itself, as of `merge`.
     """
     matrix = read_matrix(check_inside(matrix_path(directory, target), directory, "matrix"))
     return lambda recording: merge(recording, matrix)

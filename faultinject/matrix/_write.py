@@ -6,14 +6,14 @@ from run to run) is what keeps the differences between two versions of a target 
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from faultinject._reading import place, reason
+from faultinject._writing import replace_file
 from faultinject.errors import UsageError
 from faultinject.facts import CaseResult, Level, Owned, Recording, Step
 from faultinject.matrix._cells import Column, columns_of, tabulate
@@ -127,15 +127,11 @@ def write_matrix(
         declared_table=declared_table,
         situations=situations,
     )
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
+        replace_file(path, text.encode("utf-8"))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise UsageError(f"cannot write the matrix {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write the matrix {place(path)}: {reason(error)}") from error
 
 
 def _sorted(owned: Iterable[Owned]) -> list[Owned]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from pathlib import Path
 
+from faultinject._reading import place, reason
+from faultinject._writing import replace_file, try_replacing
 from faultinject.errors import UsageError
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -35,16 +36,9 @@ def write_whole(path: Path | None, data: bytes, what: str = "report") -> None:
             with open(path, "ab") as file:
                 file.write(data)
             return
-        part = path.with_name(f".{path.name}.part")
-        try:
-            part.write_bytes(data)
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                part.unlink()
-            raise
+        replace_file(path, data)
     except OSError as error:
-        raise UsageError(f"cannot write the {what} {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write the {what} {place(path)}: {reason(error)}") from error
 
 
 def check_writable(path: Path | None) -> None:
@@ -56,13 +50,13 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     try:
-        existed = path.exists()
-        with open(path, "ab"):
-            pass
-        if not existed:
-            path.unlink()
+        if _is_appended_to(path):
+            with open(path, "ab"):
+                pass
+        else:
+            try_replacing(path)
     except OSError as error:
-        raise UsageError(f"cannot write the report {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write the report {place(path)}: {reason(error)}") from error
 
 
 def _is_appended_to(path: Path) -> bool:

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from faultinject.errors import UsageError
-from faultinject.reports import FORMATS, parse_report, reporter_of, reporters_for, write_suites, write_whole
+from faultinject.reports import (
+    FORMATS,
+    check_writable,
+    parse_report,
+    reporter_of,
+    reporters_for,
+    write_suites,
+    write_whole,
+)
 from tests.reports._sample import ENVIRONMENT, RECORDING, sweep
 from tests.reports._suites import suite
 
@@ -75,6 +83,25 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     write_whole(tmp_path / "x", b"two")
     assert (tmp_path / "x").read_bytes() == b"two"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "x"]
+
+
+def test_nothing_is_written_through_a_link_that_lies_there(tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    away.write_bytes(b"theirs")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("x", ".x.part"):
+        (folder / name).symlink_to(away)
+    check_writable(folder / "x")
+    assert (folder / "x").is_symlink()
+    write_whole(folder / "x", b"ours")
+    assert away.read_bytes() == b"theirs"
+    assert not (folder / "x").is_symlink()
+    assert (folder / "x").read_bytes() == b"ours"
+    (folder / "dangling").symlink_to(tmp_path / "new")
+    check_writable(folder / "dangling")
+    assert not (tmp_path / "new").exists()
+    assert sorted(path.name for path in folder.iterdir()) == ["dangling", "x"]
 
 
 def test_an_interrupted_sweep_has_its_reports_too(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""Files that are written as a whole: there as they were, or as they are to be, and nothing between."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file in one step. A symbolic link at its place is replaced, never written through.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was.
+    """
+    part = part_of(path)
+    try:
+        _create(part, data)
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def try_replacing(path: Path) -> None:
+    """See that `replace_file` can work, and leave all as it is.
+
+    Raises:
+        OSError: it cannot.
+    """
+    if path.is_dir():
+        raise IsADirectoryError("it is a directory")
+    part = part_of(path)
+    _create(part, b"")
+    part.unlink()
+
+
+def part_of(path: Path) -> Path:
+    """What a file is written as until it is whole."""
+    return path.with_name(f".{path.name}.part")
+
+
+def _create(part: Path, data: bytes) -> None:
+    # What an earlier run left goes; a link that came with somebody's directory is not followed.
+    part.unlink(missing_ok=True)
+    with open(part, "xb") as file:
+        file.write(data)
