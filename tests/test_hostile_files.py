@@ -19,17 +19,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultinject._reading import REPORT_LIMIT, TABLE_LIMIT, check_inside, read_bytes, read_toml
+from faultinject._reading import REPORT_LIMIT, TABLE_LIMIT, check_inside, read_bytes
 from faultinject.errors import UsageError
+from faultinject.gate import OwnedRow, format_baseline, read_baseline
 from faultinject.matrix import format_matrix, matrix_path, read_matrix
 from faultinject.reports import FORMATS, make_console, parse_report, print_suite, read_suites, write_suites
 from faultinject.reports._json import encode
+from tests.gate._project import baseline, suppression
 from tests.reports._pages import HOSTILE, hostile, suite, with_second
 from tests.reports._sample import RECORDING, sweep
 
 HOSTILE_FILES = Path(__file__).parent / "hostile"
 REPORTS = sorted((HOSTILE_FILES / "reports").iterdir())
-MATRICES = sorted((HOSTILE_FILES / "matrices").iterdir())
+TABLES = {read_matrix: "matrices", read_baseline: "baselines"}
+MALFORMED_TABLES = [
+    pytest.param(read, path, id=f"{folder}-{path.stem}")
+    for read, folder in TABLES.items()
+    for path in sorted((HOSTILE_FILES / folder).iterdir())
+]
 EXAMPLES = settings(max_examples=60, deadline=None, database=None)
 RENDERED = [name for name in FORMATS if name != "json"]
 
@@ -54,9 +61,11 @@ def test_a_malformed_report_is_refused_in_one_clear_line(path: Path) -> None:
     refusal(read_suites, path)
 
 
-@pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.stem)
-def test_a_malformed_matrix_is_refused_in_one_clear_line(path: Path) -> None:
-    refusal(read_matrix, path)
+@pytest.mark.parametrize(("read", "path"), MALFORMED_TABLES)
+def test_a_malformed_matrix_or_baseline_is_refused_in_one_clear_line(
+    read: Callable[[Path], object], path: Path
+) -> None:
+    refusal(read, path)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +96,8 @@ def test_what_is_nested_without_end_is_refused(tmp_path: Path, depth: int, opene
     refusal(read_suites, path)
     table = tmp_path / "deep.toml"
     table.write_text("format = 1\ntarget = " + inner.replace('{"a":', "{a=") + "\n")
-    refusal(read_matrix, table)
+    for read in TABLES:
+        refusal(read, table)
 
 
 def test_a_field_that_nobody_knows_may_hold_anything_but_without_end(tmp_path: Path) -> None:
@@ -100,7 +110,9 @@ def test_a_field_that_nobody_knows_may_hold_anything_but_without_end(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("read", "limit"), [(read_suites, REPORT_LIMIT), (read_matrix, TABLE_LIMIT)], ids=["report", "matrix"]
+    ("read", "limit"),
+    [(read_suites, REPORT_LIMIT), (read_matrix, TABLE_LIMIT), (read_baseline, TABLE_LIMIT)],
+    ids=["report", "matrix", "baseline"],
 )
 def test_a_file_beyond_the_limit_is_not_read(
     tmp_path: Path, read: Callable[[Path], object], limit: int
@@ -125,7 +137,9 @@ def test_a_hundred_megabytes_of_nothing_are_refused(tmp_path: Path) -> None:
     assert "larger than 16 MiB" in refusal(read_matrix, path)
 
 
-@pytest.mark.parametrize("read", [read_suites, read_matrix], ids=["report", "matrix"])
+@pytest.mark.parametrize(
+    "read", [read_suites, read_matrix, read_baseline], ids=["report", "matrix", "baseline"]
+)
 def test_what_is_no_plain_file_is_refused_and_not_waited_for(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
@@ -212,6 +226,15 @@ def json_of(recording: Any, environment: Any, results: Any, summary: Any) -> byt
 
 SOUND = document()
 SOUND_MATRIX = format_matrix(RECORDING, sweep(), version="1", python="3.11")
+BASELINE = baseline(
+    suppression("645c16f2 before pipe, RuntimeError", "645c16f3"),
+    owned=(
+        OwnedRow("executor", "acme:Executor.__init__", "shutdown", "self.executor", 1),
+        OwnedRow("fds", "m:f"),
+    ),
+    version="2.4.0",
+)
+SOUND_BASELINE = format_baseline(BASELINE)
 NUMBERS = st.sampled_from([0, -1, 1 << 31, 1 << 63, 10**19, 10**400, 1e308, -1e308, 5e-324, True])
 TEXTS = st.sampled_from(
     [
@@ -283,9 +306,9 @@ def broken_bytes(draw: st.DrawFn, sound: bytes) -> bytes:
 
 
 @st.composite
-def changed_matrices(draw: st.DrawFn) -> bytes:
-    """A sound matrix with some lines taken out, doubled, or given another value."""
-    lines = SOUND_MATRIX.splitlines()
+def changed_tables(draw: st.DrawFn, sound: str) -> bytes:
+    """A sound matrix or baseline with some lines taken out, doubled, or given another value."""
+    lines = sound.splitlines()
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(lines) - 1))
         how = draw(st.sampled_from(["remove", "double", "value"]))
@@ -342,6 +365,8 @@ def test_the_sound_ones_are_read(file: Path) -> None:
     assert show_in_every_format(file)
     file.write_text(SOUND_MATRIX)
     assert read_matrix(file).target == RECORDING.target
+    file.write_text(SOUND_BASELINE)
+    assert read_baseline(file) == BASELINE
 
 
 @EXAMPLES
@@ -358,18 +383,25 @@ def test_a_report_with_broken_bytes_is_refused_or_shown(file: Path, data: bytes)
     show_in_every_format(file)
 
 
+def read_or_refuse(read: Callable[[Path], object], path: Path) -> None:
+    try:
+        read(path)
+    except UsageError as error:
+        clear(str(error), path)
+
+
 @EXAMPLES
-@given(data=changed_matrices() | broken_bytes(SOUND_MATRIX.encode()))
+@given(data=changed_tables(SOUND_MATRIX) | broken_bytes(SOUND_MATRIX.encode()))
 def test_a_matrix_with_broken_lines_is_refused_or_read(file: Path, data: bytes) -> None:
     file.write_bytes(data)
-    with contextlib.suppress(UsageError):
-        try:
-            read_matrix(file)
-        except UsageError as error:
-            clear(str(error), file)
-            raise
-    with contextlib.suppress(UsageError):
-        read_toml(file, "baseline")
+    read_or_refuse(read_matrix, file)
+
+
+@EXAMPLES
+@given(data=changed_tables(SOUND_BASELINE) | broken_bytes(SOUND_BASELINE.encode()))
+def test_a_baseline_with_broken_lines_is_refused_or_read(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+    read_or_refuse(read_baseline, file)
 
 
 # Nothing is run, nothing is unpickled, and no file that a report names is opened ----------------------------

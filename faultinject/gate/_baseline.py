@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from faultinject._reading import convert, one_line, place, quoted, read_toml
 from faultinject.errors import UsageError
 from faultinject.facts import Level, Verdict
 from faultinject.gate._changes import OwnedRow
@@ -19,8 +19,6 @@ from faultinject.points import parse_point_key
 
 # Formats: 1 (0.1) the first.
 FORMAT: Final = 1
-LARGEST: Final = 64 << 20
-"""Bytes of a file that is still read: some hundred thousand fault points."""
 
 _CASE: Final = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{8})?(?: .*)?", re.S)
 _NO_VIOLATION: Final = frozenset({"clean", "not-reached", "unstable"})
@@ -91,43 +89,34 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: no such file, too large, no TOML, another format, an unknown key, a wrong type, a text
             that is no fault point or case, or something that stands there twice; with file and key.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read the baseline {path}: {error.strerror or error}") from error
-    if len(data) > LARGEST:
-        raise UsageError(
-            f"the baseline {path} has more than {LARGEST >> 20} MiB: `--accept` writes a new one"
-        )
-    try:
-        raw = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError
-        raise UsageError(f"{path} is no TOML: {error}") from None
+    raw = read_toml(path, "baseline")
+    name = place(path)
     found = raw.get("format")
     if found != FORMAT or isinstance(found, bool):
-        what = "has no format" if found is None else f"has format {found!r}"
+        what = "has no format" if found is None else f"has format {quoted(found)}"
         raise UsageError(
-            f"{path}: format: {what}, this faultinject reads {FORMAT}: `--accept` writes a new one"
+            f"{name}: format: {what}, this faultinject reads {FORMAT}: `--accept` writes a new one"
         )
     try:
-        baseline = msgspec.convert(raw, Baseline)
+        baseline = convert(raw, Baseline)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {explain(str(error), raw)}") from None
-    _check(path, baseline)
+        raise UsageError(f"{name}: {one_line(explain(str(error), raw))}") from None
+    _check(name, baseline)
     return baseline
 
 
-def _check(path: Path, baseline: Baseline) -> None:
+def _check(path: str, baseline: Baseline) -> None:
     for key, number in Counter(baseline.points).items():
         if number > 1:
-            raise UsageError(f"{path}: points: {key!r} stands there {number} times: keep one")
+            raise UsageError(f"{path}: points: {quoted(key)} stands there {number} times: keep one")
         try:
             point = parse_point_key(key)
-        except UsageError as error:
-            raise UsageError(f"{path}: points: {error}") from None
+        except UsageError:
+            raise UsageError(
+                f"{path}: points: {quoted(key)} is no fault point: `--accept` writes a new one"
+            ) from None
         if point.level != baseline.level:
-            raise UsageError(f"{path}: points: {key!r} is not of level {baseline.level}")
+            raise UsageError(f"{path}: points: {quoted(key)} is not of level {baseline.level}")
     for number, row in enumerate(baseline.suppression, 1):
         where = f"{path}: suppression row {number}"
         if row.verdict in _NO_VIOLATION:
@@ -141,7 +130,7 @@ def _check(path: Path, baseline: Baseline) -> None:
             raise UsageError(f"{where}: cases: there is none: remove the row")
         for case in row.cases:
             if not _CASE.fullmatch(case):
-                raise UsageError(f"{where}: cases: {case!r} does not begin with the id of a case")
+                raise UsageError(f"{where}: cases: {quoted(case)} does not begin with the id of a case")
         if len(row.ids) != len(row.cases):
             raise UsageError(f"{where}: cases: one stands there twice: keep one")
     for first, row in enumerate(baseline.suppression, 1):

@@ -7,15 +7,17 @@ says only decides what comes first.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from faultinject._reading import TABLE_LIMIT, decode_json, read_bytes
+from faultinject._writing import replace_file
+from faultinject.errors import UsageError
+
 SCHEMA: Final = "faultinject-gate-record/1"
-LARGEST: Final = 64 << 20
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -30,11 +32,10 @@ def read_record(path: Path | None) -> Record:
     """The record, or an empty one where there is none that can be used."""
     if path is None:
         return Record()
-    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        if path.stat().st_size <= LARGEST:
-            found = msgspec.json.decode(path.read_bytes(), type=Record)
-            if found.schema == SCHEMA:
-                return found
+    with contextlib.suppress(UsageError, msgspec.MsgspecError):
+        found = decode_json(read_bytes(path, "record of the gate", TABLE_LIMIT), Record)
+        if found.schema == SCHEMA:
+            return found
     return Record()
 
 
@@ -43,8 +44,6 @@ def write_record(path: Path | None, record: Record, ran: Mapping[str, str], ther
     if path is None:
         return
     points = {key: digest for key, digest in {**record.points, **ran}.items() if key in there}
-    part = path.with_name(f".{path.name}.part")
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(msgspec.json.encode(Record(SCHEMA, record.runs + 1, points)))
-        os.replace(part, path)
+        replace_file(path, msgspec.json.encode(Record(SCHEMA, record.runs + 1, points)))

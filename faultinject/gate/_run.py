@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from faultinject._reading import check_inside
 from faultinject.errors import TargetError
 from faultinject.facts import Case, Point, Recording, Summary
 from faultinject.gate._baseline import Baseline, baseline_path, read_baseline
@@ -103,15 +104,20 @@ def run_gate(
         command: for the reports.
 
     Raises:
-        TargetError, UsageError: as of `Sweep.run`, `read_baseline` and `declaration`; or no case could be
-            judged.
+        TargetError, UsageError: as of `Sweep.run`, `read_baseline`, `check_inside` and `declaration`; or no
+            case could be judged.
     """
     # A file that is wrong is said before the first sweep, not after an hour.
-    baselines = [read_baseline(one.baseline) if one.baseline.exists() else None for one in sweeps]
+    baselines = [_committed(one) for one in sweeps]
     end = time.monotonic() + budget
     for number, (sweep, baseline) in enumerate(zip(sweeps, baselines, strict=True)):
         share = (end - time.monotonic()) / (len(sweeps) - number)
         yield _run(sweep, baseline, watch(sweep), today, max(share, 0.0) if budget else None, seed, command)
+
+
+def _committed(sweep: GateSweep) -> Baseline | None:
+    path = check_inside(sweep.baseline, sweep.matrices, "baseline")
+    return read_baseline(path) if path.exists() else None
 
 
 def _run(

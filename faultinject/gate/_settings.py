@@ -19,7 +19,6 @@ a row for one. Without a row, each table under ``[tool.faultinject.targets]`` is
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,9 @@ from typing import Any, Final
 import msgspec
 
 from faultinject._near import near
+from faultinject._reading import check_inside, quoted
 from faultinject.errors import UsageError
-from faultinject.targets import find_pyproject
+from faultinject.targets import as_table, find_pyproject, read_section
 
 KNOWN: Final = ("targets", "gate")
 """Keys of ``[tool.faultinject]``."""
@@ -72,15 +72,15 @@ def read_settings(directory: Path) -> GateSettings:
             f"there is no pyproject.toml in {directory} or above it: the gate runs what its "
             "[tool.faultinject] names"
         )
-    tool = _tool(path)
+    tool = read_section(path)
     for key in tool:
         if key not in KNOWN:
             raise UsageError(
-                f"{path}: unknown key {key!r} of [tool.faultinject]{near(key, KNOWN)}; it may hold "
+                f"{path}: unknown key {quoted(key)} of [tool.faultinject]{near(key, KNOWN)}; it may hold "
                 f"{', '.join(KNOWN)}"
             )
-    gate = _table(tool.get("gate", {}), "[tool.faultinject.gate]", path)
-    targets = _table(tool.get("targets", {}), "[tool.faultinject.targets]", path)
+    gate = as_table(tool.get("gate", {}), "[tool.faultinject.gate]", path)
+    targets = as_table(tool.get("targets", {}), "[tool.faultinject.targets]", path)
     common = {key: value for key, value in gate.items() if key not in ("matrices", "sweep")}
     if "target" in common:
         raise UsageError(
@@ -90,32 +90,16 @@ def read_settings(directory: Path) -> GateSettings:
     return GateSettings(path.parent, _folder(gate.get("matrices", "matrices"), path), rows)
 
 
-def _tool(path: Path) -> Mapping[str, Any]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    tool = _table(document.get("tool", {}), "[tool]", path)
-    return _table(tool.get("faultinject", {}), "[tool.faultinject]", path)
-
-
-def _table(value: Any, what: str, path: Path) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{what} in {path} must be a table")
-    return value
-
-
 def _folder(value: Any, path: Path) -> Path:
     where = f"[tool.faultinject.gate] in {path}: matrices"
     if not isinstance(value, str) or not value:
         raise UsageError(f"{where}: it is no name of a folder")
     root = path.parent.resolve()
-    folder = (root / value).resolve()
-    if not folder.is_relative_to(root):
-        raise UsageError(f"{where}: {value!r} lies outside of the project: name a folder in it")
-    return folder
+    try:
+        return check_inside(root / value, root, "folder").resolve()
+    except UsageError:
+        text = f"{where}: {quoted(value)} lies outside of the project: name a folder in it"
+        raise UsageError(text) from None
 
 
 def _rows(sweeps: Any, targets: Mapping[str, Any], common: Mapping[str, Any], path: Path) -> tuple[Row, ...]:
@@ -134,7 +118,7 @@ def _rows(sweeps: Any, targets: Mapping[str, Any], common: Mapping[str, Any], pa
     found: list[Row] = []
     for number, row in enumerate(sweeps, 1):
         where = f"[[tool.faultinject.gate.sweep]] row {number} in {path}"
-        keys = {**common, **_table(row, where, path)}
+        keys = {**common, **as_table(row, where, path)}
         target = keys.pop("target", None)
         if not isinstance(target, str) or not target:
             raise UsageError(f"{where}: target: it names no target")

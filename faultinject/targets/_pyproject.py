@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from faultinject._near import near
-from faultinject._reading import read_toml
+from faultinject._reading import convert, one_line, read_toml
 from faultinject.errors import UsageError
 from faultinject.targets import _callables
 from faultinject.targets._target import Call, Target
@@ -108,15 +108,30 @@ def find_pyproject(directory: str) -> Path | None:
     return None
 
 
+def read_section(path: Path) -> dict[str, Any]:
+    """What stands under ``[tool.faultinject]``, unchecked.
+
+    Raises:
+        UsageError: the file cannot be read, or it is no table.
+    """
+    tool = as_table(read_toml(path, "project file").get("tool", {}), "[tool]", path)
+    return as_table(tool.get("faultinject", {}), "[tool.faultinject]", path)
+
+
 def read_tables(path: Path) -> dict[str, Any]:
-    """The tables under ``[tool.faultinject.targets]``, by name, unchecked."""
-    document = read_toml(path, "project file")
-    tables: dict[str, Any] = document
-    for key in ("tool", "faultinject", "targets"):
-        tables = tables.get(key, {})
-        if not isinstance(tables, dict):
-            raise UsageError(f"{path}: {key!r} of [tool.faultinject.targets] must be a table")
-    return tables
+    """The tables under ``[tool.faultinject.targets]``, by name, unchecked. Raises as `read_section`."""
+    return as_table(read_section(path).get("targets", {}), "[tool.faultinject.targets]", path)
+
+
+def as_table(value: Any, what: str, path: Path) -> dict[str, Any]:
+    """The value.
+
+    Raises:
+        UsageError: it is no table.
+    """
+    if not isinstance(value, dict):
+        raise UsageError(f"{what} in {path} must be a table")
+    return value
 
 
 def _unknown(name: str, path: Path | None, directory: str, tables: dict[str, Any]) -> str:
@@ -141,9 +156,9 @@ def _convert(table: Any, where: str) -> Table:
                     f"{where}: unknown key {key!r}{near(key, Table.__struct_fields__)}; it may hold {known}"
                 )
     try:
-        return msgspec.convert(table, Table)
+        return convert(table, Table)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from None
+        raise UsageError(f"{where}: {one_line(error)}") from None
 
 
 def _find_makers(value: Any, where: str) -> dict[str, _callables.Found]:

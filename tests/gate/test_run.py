@@ -34,6 +34,14 @@ from tests.trees._swept import write_target
 GRANT = Grant("known", "ann", TOMORROW)
 
 
+def test_a_baseline_that_leads_out_of_its_folder_is_refused_before_the_sweep(tmp_path: Path) -> None:
+    sweep = gate_sweep(tmp_path / "project", LEAKING)
+    sweep.matrices.mkdir()
+    sweep.baseline.symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(UsageError, match=r"the baseline .* leads out of"):
+        ran(sweep)
+
+
 def test_a_leak_is_new_then_listed_then_fixed_and_still_listed(tmp_path: Path) -> None:
     first = ran(gate_sweep(tmp_path, LEAKING))
     assert first.outcome.status == 1

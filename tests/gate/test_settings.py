@@ -41,7 +41,7 @@ def test_the_project_is_found_from_below(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[tool\n", "is not valid TOML"),
+        ("[tool\n", "is no TOML"),
         ("", "names no target"),
         ("[tool]\nfaultinject = 3", "[tool.faultinject] in"),
         ("[tool.faultinject]\ngat = {}", "unknown key 'gat' of [tool.faultinject] (did you mean gate?)"),
@@ -54,6 +54,7 @@ def test_the_project_is_found_from_below(tmp_path: Path) -> None:
         (TARGETS + "[tool.faultinject.gate]\nmatrices = '../elsewhere'", "lies outside of the project"),
         (TARGETS + "[tool.faultinject.gate]\nmatrices = '/etc'", "lies outside of the project"),
         (TARGETS + "[tool.faultinject.gate]\nmatrices = 3", "no name of a folder"),
+        (TARGETS + '[tool.faultinject.gate]\nmatrices = "a\\u0000"', "'a\\x00' lies outside of the project"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_file(tmp_path: Path, text: str, said: str) -> None:
