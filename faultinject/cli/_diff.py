@@ -40,9 +40,11 @@ def diff(
 
     Exit status: 0 they do not differ, 1 they do, 2 something is wrong with the request, a report or a target.
 
-    Example: faultinject diff before.json after.json
+    Examples:
 
-    Example: faultinject diff venv-1.0 venv-2.0 --target acme.client:Client --release close
+      faultinject diff before.json after.json
+
+      faultinject diff venv-1.0 venv-2.0 --target acme.client:Client --release close
     """
     from faultinject.gate import diff_reports, encode_difference, print_difference
     from faultinject.reports import check_writable, make_console, write_whole

@@ -53,7 +53,13 @@ def gate(
     wrong with the request, a target or a baseline, 3 the fault points or the ownership of a target changed:
     review, then --accept. 130 or 143 interrupted.
 
-    Example: faultinject gate --budget 5m --report junit:faults.xml --report github
+    Examples:
+
+      faultinject gate
+
+      faultinject gate --budget 5m --report junit:faults.xml --report github
+
+      faultinject gate --accept --reason "the pool waits" --owner ops --expires 2027-01-31
     """
     from faultinject.gate import parse_duration, parse_grant, print_end, print_sweep, run_gate, status_of
     from faultinject.reports import make_console, parse_report
