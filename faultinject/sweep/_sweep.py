@@ -71,6 +71,10 @@ class Sweep:
         self.recording: Recording | None = None
         self.started = time.monotonic()
         self.version = ""
+        self.spoken_for: dict[tuple[object, ...], str] = {}
+        """Class of clean cases -> id of the one that was confirmed for them."""
+        self.observed: dict[str, Observation] | None = None
+        """By case id, the last observation; kept, with what the case's process wrote, where this is a dict."""
         self.begun = False
         """Whether the reporter was told of the start; only then is there an end to tell it of."""
 
@@ -84,15 +88,10 @@ class Sweep:
         complete = False
         try:
             with pool_of(options, options.lanes) as pool:
-                self._stage("import")
-                parse_faults(",".join([*options.faults, *_exceptions_of(options)]))
-                self.version = pool.ready.version
-                cases = self._prepare(pool)
-                self._stage("record")
-                for batch in self._batches(cases):
-                    self._screen_and_run(pool, list(batch))
-                    self._repeat(pool)
-                    self._stage("repeat")
+                for batch in self._batches(self.prepare(pool)):
+                    forked, whole = self.split(pool, batch)
+                    self.screen(pool, forked)
+                    self.settle(pool, forked + self._taken_up(), whole, list(self.cases.values()))
             complete = True
         finally:
             summary = self._finish(complete)
@@ -102,8 +101,12 @@ class Sweep:
         assert self.recording is not None
         return [cases] if self.plan is None else self.plan(self.recording, cases)
 
-    def _prepare(self, pool: Pool) -> list[Case]:
+    def prepare(self, pool: Pool) -> list[Case]:
+        """Record, and choose the cases; those of an earlier report are not among them."""
         options = self.options
+        self._stage("import")
+        parse_faults(",".join([*options.faults, *_exceptions_of(options)]))
+        self.version = pool.ready.version
         recording, stacks = discover(options, pool)
         if self.adjust is not None:
             recording = self.adjust(recording)
@@ -130,24 +133,43 @@ class Sweep:
         self.settings = options.settings(recording.seconds)
         self.expectation = expectation_of(recording, second=options.second)
         self.cases = {case.id: case for case in cases}
+        self._stage("record")
         return [case for case in cases if case.id not in self.skip]
 
-    def _screen_and_run(self, pool: Pool, cases: list[Case]) -> None:
+    def split(self, pool: Pool, cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+        """(cases to screen by fork, cases to run whole)."""
         assert self.recording is not None
         ready = pool.ready
-        forked, whole = split(cases, self.recording, self.options, ready.screen, ready.device_initialised)
-        if forked:
-            # Those beyond the first lanes' children overlap with the construction itself.
-            order = Screen(tuple(forked), self.settings, self.expectation, self.options.lanes)
-            pool.run([order], self._screened)
-            self._stage("screen")
+        return split(cases, self.recording, self.options, ready.screen, ready.device_initialised)
+
+    def screen(self, pool: Pool, cases: Sequence[Case]) -> None:
+        """Run the target once and fork at the point of each of these cases."""
+        if not cases:
+            return
+        # Those beyond the first lanes' children overlap with the construction itself.
+        order = Screen(tuple(cases), self.settings, self.expectation, self.options.lanes)
+        pool.run([order], self._screened)
+        self._stage("screen")
+
+    def forget(self, cases: Iterable[Case]) -> None:
+        """Let these be judged as if they had not been."""
+        for case in cases:
+            self.results.pop(case.id, None)
+            self.settled.discard(case.id)
+
+    def settle(
+        self, pool: Pool, screened: Sequence[Case], whole: Sequence[Case], cases: Sequence[Case]
+    ) -> None:
+        """Run what was not screened, confirm what was, and repeat the accusations among `cases`."""
+        assert self.recording is not None
         light = self.recording.seconds < 0.2
         pool.run([self._order(case, retry=True) for case in whole], self._judged)
         self._stage("run")
-        screened = forked + self._taken_up()
         if screened:
             self._confirm(pool, screened, light)
             self._stage("confirm")
+        self._repeat(pool, cases)
+        self._stage("repeat")
 
     def _taken_up(self) -> list[Case]:
         """The cases that an interrupted sweep screened and did not come to confirm."""
@@ -162,26 +184,32 @@ class Sweep:
             and not (r.verdict == "clean" and class_of(r) in confirmed)
         ]
 
-    def _order(self, case: Case, *, retry: bool, verbose: bool = False) -> RunCase:
-        return RunCase(case, self.settings, self.expectation, retry, verbose)
+    def _order(self, case: Case, *, retry: bool) -> RunCase:
+        return RunCase(case, self.settings, self.expectation, retry, self.observed is not None)
 
     def _judge(self, seen: Observation) -> CaseResult:
         assert self.recording is not None
         return judge(seen, self.cases[seen.case], self.recording, deadline=self.options.deadline)
 
     def _screened(self, seen: Observation) -> None:
+        self._keep(seen)
         result = self._judge(seen)
         self.results[result.id] = result
         self.reporter.case(result)
 
+    def _keep(self, seen: Observation) -> None:
+        if self.observed is not None:
+            self.observed[seen.case] = seen
+
     def _judged(self, seen: Observation) -> None:
+        self._keep(seen)
         result = msgspec.structs.replace(self._judge(seen), confirmed=True)
         earlier = _runs(self.results.get(result.id), result.verdict)
         result = msgspec.structs.replace(result, runs=(*earlier, result.verdict))
         self.results[result.id] = result
         self.reporter.case(result)
 
-    def _confirm(self, pool: Pool, screened: list[Case], light: bool) -> None:
+    def _confirm(self, pool: Pool, screened: Sequence[Case], light: bool) -> None:
         """Run again, whole, what a screen accused, and one clean case of each stretch."""
         how = self.options.confirm
         if how == "none":
@@ -196,7 +224,11 @@ class Sweep:
             result = self.results[case.id]
             if result.verdict == "handled" and not result.violation:
                 continue
-            classes.setdefault(class_of(result), []).append(case.id)
+            key = class_of(result)
+            if result.verdict == "clean" and key in self.spoken_for:
+                self.results[case.id] = msgspec.structs.replace(result, confirmed_by=self.spoken_for[key])
+                continue
+            classes.setdefault(key, []).append(case.id)
         chosen: list[str] = []
         shared: dict[tuple[object, ...], list[str]] = {}
         for key, members in classes.items():
@@ -212,6 +244,10 @@ class Sweep:
             pool, chosen, "confirm", retry_for={m[0] for m in classes.values()} if not light else None
         )
         self._spread(pool, shared, screens)
+        for key, members in classes.items():
+            first = self.results[members[0]]
+            if class_of(first) == key and first.verdict == "clean":
+                self.spoken_for[key] = first.id
 
     def _spread(
         self, pool: Pool, classes: dict[tuple[object, ...], list[str]], screens: dict[str, CaseResult]
@@ -268,21 +304,21 @@ class Sweep:
 
         pool.run([self._order(self.cases[i], retry=retry_for is None or i in retry_for) for i in ids], seen)
 
-    def _repeat(self, pool: Pool) -> None:
+    def _repeat(self, pool: Pool, cases: Sequence[Case]) -> None:
         """Repeat accusations until enough runs agree: each where that is cheap, else one for each finding."""
         assert self.recording is not None
         options = self.options
+        results = [self.results[case.id] for case in cases if case.id in self.results]
         accused = [
             r
-            for r in self.results.values()
+            for r in results
             if r.confirmed
             and r.verdict not in ("clean",)
-            and r.id in self.cases
             and not (r.verdict == "handled" and not r.violation)
             and r.id not in self.settled
             and not (r.id in self.skip and self._decided(r.id))
         ]
-        smallest = {f.smallest for f in findings(self.results.values(), self.recording)}
+        smallest = {f.smallest for f in findings(results, self.recording)}
         accused = [r for r in accused if r.id in smallest or not _takes_its_time(r)]
         cost = sum(max(r.seconds, 0.02) for r in accused) * (options.repeats - 1) / options.lanes
         if cost > _EVERY_CASE_IF_UNDER:

@@ -166,7 +166,7 @@ class TreeSweep(Sweep):
                 for batch in self._batches([order.case for order in orders.values()]):
                     like_a_pool.run([orders[case.id] for case in batch], self._judged)
                     self._stage("run")
-                    self._repeat(like_a_pool)
+                    self._repeat(like_a_pool, list(self.cases.values()))
                     self._stage("repeat")
             complete = True
         finally:
