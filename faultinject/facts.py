@@ -223,6 +223,9 @@ class Raised(msgspec.Struct, frozen=True):
     frames: tuple[str, ...] = ()
     is_second: bool = False
     """Whether what took its place is the second fault of the case."""
+    chain: tuple[str, ...] = ()
+    """What it was raised from, or while handling, the nearest first: ``from RuntimeError: text (injected)``,
+    ``while handling OSError: text``."""
 
 
 class Left(msgspec.Struct, frozen=True):

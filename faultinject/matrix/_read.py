@@ -37,6 +37,7 @@ class StepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A ``[[step]]`` row.
 
     Attributes:
+        caller: the own frame that makes the call, where it is not `Matrix.frame`.
         owned: names, in the order in which they came.
         must_release: the same names, in the order in which they must go.
         verdicts: by ``phase fault``, a verdict or how often each came.
@@ -45,6 +46,7 @@ class StepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: Count
     callee: str
     line: Count = 0
+    caller: str = ""
     owned: tuple[str, ...] = ()
     must_release: tuple[str, ...] = ()
     verdicts: dict[str, str | dict[str, Count]] = {}
@@ -89,13 +91,19 @@ class SituationRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A lifecycle matrix as it stands in its file."""
+    """A lifecycle matrix as it stands in its file.
+
+    Attributes:
+        frame: ``module:qualname`` of the target's own frame, which makes the calls; empty where an older
+            faultinject wrote the file.
+    """
 
     format: int
     target: str
     version: str = ""
     python: str = ""
     level: Level = "steps"
+    frame: str = ""
     generated_by: str = ""
     declared: bool = False
     owned: tuple[OwnedRow, ...] = ()

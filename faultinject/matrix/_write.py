@@ -81,6 +81,7 @@ def format_matrix(
         "version": version,
         "python": python,
         "level": recording.level,
+        **({"frame": recording.frame} if recording.frame else {}),
         "generated_by": command or f"faultinject matrix {recording.target}",
     }
     blocks = [_HEAD.format(target=comment(recording.target)) + toml_lines(header)]
@@ -92,7 +93,7 @@ def format_matrix(
     # Points outside any call of the target's (level `opcodes`) have step 0 and need a row for their verdicts.
     for number in sorted({*steps, *cells}):
         step = steps.get(number, Step(number, "", 0))
-        blocks.append(_step(step, recording.owned, cells.get(number, {}), columns, recording.level))
+        blocks.append(_step(step, recording, cells.get(number, {}), columns))
     seconds = [_second(number, release, cell) for (number, release), cell in tabulate_second(judged).items()]
     if seconds:
         blocks += [_SECOND_HEAD + seconds[0], *seconds[1:]]
@@ -149,16 +150,17 @@ def _owned(row: Owned, *, mark: bool) -> str:
 
 def _step(
     step: Step,
-    owned: Sequence[Owned],
+    recording: Recording,
     cells: Mapping[Column, Counter[str]],
     columns: Sequence[Column],
-    level: Level,
 ) -> str:
     values: dict[str, object] = {"number": step.number, "callee": step.callee, "line": step.line}
-    values["owned"] = [o.name for o in owned_at(owned, step.number)]
-    values["must_release"] = [o.name for o in must_release_at(owned, step.number)]
+    if step.caller not in ("", recording.frame):
+        values["caller"] = step.caller
+    values["owned"] = [o.name for o in owned_at(recording.owned, step.number)]
+    values["must_release"] = [o.name for o in must_release_at(recording.owned, step.number)]
     if cells:
-        values["verdicts"] = {c.label: _cell(cells[c], level) for c in columns if c in cells}
+        values["verdicts"] = {c.label: _cell(cells[c], recording.level) for c in columns if c in cells}
     return f"[[step]]\n{toml_lines(values)}"
 
 

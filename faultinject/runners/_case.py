@@ -25,6 +25,9 @@ from faultinject.tracking import Entry, Identifier, Ledger, Path, Tracker, acqui
 _ENDS_BY_ITSELF = frozenset({"processes", "threads", "multiprocessing", "asyncio tasks"})
 """What may still be on its way out when the exception arrives; the rest is gone or left."""
 
+_LINKS = 10
+"""Exceptions of one chain that are told of."""
+
 Cost = Literal["cheap", "all"]
 Report = Callable[[Observation], None]
 
@@ -324,8 +327,9 @@ class CaseRun:
         text = str(exception)[:300]
         frames = _frames(exception)
         names = tuple(frame_name(f) for f, _ in frames)
+        chain = self._chain(exception)
         if fault is None:
-            return Raised(type(exception).__qualname__, text, False, frames=names)
+            return Raised(type(exception).__qualname__, text, False, frames=names, chain=chain)
         roots = set(tracker.roots)
         passes = any(name in roots for name in names)
         ends = fault.code is None or any(
@@ -342,7 +346,9 @@ class CaseRun:
                 altered.append("args")
             if getattr(exception, "__notes__", None):
                 altered.append("__notes__")
-            return Raised(_plain(exception), text, True, tuple(altered), ends, passes, frames=names)
+            return Raised(
+                _plain(exception), text, True, tuple(altered), ends, passes, frames=names, chain=chain
+            )
         linked, injected = self._link(exception, tracker)
         replaced_in = ""
         if injected is not None and injected.__traceback__ is not None:
@@ -353,7 +359,25 @@ class CaseRun:
             replaced_in = next((n for n in reversed(names) if n in on_stack), names[0] if names else "")
         del injected
         second = self.second is not None and self.second.is_injected(exception)
-        return Raised(_plain(exception), text, False, (), False, passes, linked, replaced_in, names, second)
+        return Raised(
+            _plain(exception), text, False, (), False, passes, linked, replaced_in, names, second, chain
+        )
+
+    def _chain(self, exception: BaseException) -> tuple[str, ...]:
+        """What `exception` was raised from, or while handling."""
+        found: list[str] = []
+        seen = {id(exception)}
+        while len(found) < _LINKS:
+            how, link = "from", exception.__cause__
+            if link is None and not exception.__suppress_context__:
+                how, link = "while handling", exception.__context__
+            if link is None or id(link) in seen:
+                break
+            seen.add(id(link))
+            injected = " (injected)" if self.armed.is_injected(link) else ""
+            found.append(f"{how} {_plain(link)}: {str(link)[:300]}{injected}")
+            exception = link
+        return tuple(found)
 
     def _link(self, exception: BaseException, tracker: Tracker) -> tuple[str, BaseException | None]:
         """How `exception` leads back to the injected one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Literal
 
 import msgspec
@@ -61,6 +62,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lanes(self) -> int:
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
+
+    def replay(self, identifier: str) -> str:
+        """The command that runs one case of this sweep again."""
+        target = self.target
+        words = ["faultinject", "replay", identifier, "--target", target.name]
+        usual = Options(target=target)
+        if target.release:
+            words += ["--release", target.release]
+        for glob in target.own:
+            words += ["--own", glob]
+        if self.level != usual.level:
+            words += ["--level", self.level]
+        if self.faults != usual.faults:
+            words += ["--fault", ",".join(self.faults)]
+        directory = os.path.relpath(target.directory)
+        if directory != os.curdir:
+            words += ["--directory", directory]
+        return shlex.join(words)
 
     def settings(self, seconds: float = 0.0) -> Settings:
         """What a worker is told; `seconds` is what one construction took."""

@@ -28,6 +28,7 @@ def resolve(spec: TargetSpec) -> Target:
     if not os.path.isdir(directory):
         raise TargetError(f"target {spec.name!r}: there is no directory {directory}; give one that exists")
     put_first(directory)
+    sys.path.extend(folder for folder in spec.path if folder not in sys.path)
     load = _builtin.find(spec.name)
     if load is not None:
         target = load()

@@ -20,12 +20,14 @@ class TargetSpec(msgspec.Struct, frozen=True, tag=True):
         release: method (or ``module:function``) that gives the result back; ``""`` to find it.
         directory: where ``pyproject.toml`` is looked for and modules are imported from.
         own: globs of frames that are the target's own, beside those that the target names itself.
+        path: further folders that modules are imported from, after all others.
     """
 
     name: str
     release: str = ""
     directory: str = "."
     own: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
 
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]

@@ -1,0 +1,233 @@
+"""Runs one case for one test: judged before the body of the test, which then may look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from faultinject.errors import FaultinjectError, UsageError
+from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
+from faultinject.matrix import NESTED, PLAIN
+from faultinject.points import short_name
+from faultinject.pytest_plugin._collect import Param, param_of
+from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
+from faultinject.pytest_plugin._flows import Flow
+from faultinject.pytest_plugin._session import PluginSession
+from faultinject.pytest_plugin._shared import Running
+from faultinject.sweep import Judged
+
+_CASE: pytest.StashKey[FaultCase] = pytest.StashKey()
+_FACTS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+_NOT_JUDGED = ("not-reached", "unstable")
+
+
+class FaultCase:
+    """The case of a test, as the fixture `fault_case` gives it.
+
+    Attributes:
+        planned: the place and the fault in words, such as ``Client.__init__:12 open before RuntimeError``.
+    """
+
+    def __init__(self, planned: str) -> None:
+        self.planned = planned
+        self._judged: Judged | None = None
+
+    @property
+    def result(self) -> CaseResult:
+        """The case with its verdict, problems and what was owned, released and left."""
+        if self._judged is None:
+            raise RuntimeError("the case is judged when the test's setup is over: look at it in the test's body")
+        return self._judged.result
+
+    @property
+    def observation(self) -> Observation | None:
+        """What was seen of it; `None` where another case of its kind spoke for it."""
+        return self._judged.observation if self._judged is not None else None
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.result.verdict
+
+    @property
+    def point(self) -> Point:
+        return self.result.point
+
+    @property
+    def fault(self) -> str:
+        return self.result.fault
+
+    @property
+    def exception(self) -> str:
+        """Type and text of what the caller of the target got."""
+        return self.result.exception
+
+    def __repr__(self) -> str:
+        verdict = f": {self._judged.result.verdict}" if self._judged is not None else ""
+        return f"<FaultCase {self.planned}{verdict}>"
+
+
+def case_of(request: pytest.FixtureRequest) -> FaultCase:
+    """The case of the test that asks.
+
+    Raises:
+        UsageError: the test is not marked with a target.
+    """
+    param = param_of(request.node)
+    if param is None:
+        raise UsageError("fault_case needs @pytest.mark.faultinject(target=...) on the test")
+    case = request.node.stash[_CASE] = FaultCase(param.planned.title)
+    return case
+
+
+class CaseHooks:
+    """The hooks of a run that has marked tests."""
+
+    def __init__(self, session: PluginSession) -> None:
+        self.session = session
+        self._order: dict[str, list[Param]] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Note what will be run, in its order: what comes next, and what one screen covers."""
+        for item in items:
+            param = param_of(item)
+            if param is not None and param.planned.kind == "case":
+                self._order.setdefault(_flow_of(param), []).append(param)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if session.config.option.collectonly:
+            self.session.flows.close()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
+        param = param_of(pyfuncitem)
+        if param is not None:
+            self._run(pyfuncitem, param)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None]:
+        report: Any = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, CaseFailed):
+            report.longrepr = call.excinfo.value.representation
+        facts = item.stash.get(_FACTS, None)
+        if facts is not None and call.when == "call":
+            report.faultinject = facts
+        return report  # type: ignore[no-any-return]
+
+    def pytest_unconfigure(self) -> None:
+        self.session.close()
+
+    def _run(self, item: pytest.Function, param: Param) -> None:
+        planned, root = param.planned, item.config.rootpath
+        item.stash[_FACTS] = {}
+        if planned.kind == "broken":
+            raise failed_text(item, f"{param.settings.options.target.name} cannot be swept", planned.why)
+        try:
+            flow = self.session.flows.get(param.settings.options, param.plan.matrix)
+            if planned.kind == "matrix":
+                self._check_matrix(item, param, flow)
+                return
+            case = flow.find(planned)
+            if case is None:
+                self._not_there(item, param)
+                return
+            judged = self._judge(item, param, flow, case)
+        except FaultinjectError as error:
+            why = f"{error.original.rstrip()}\n{error}" if error.original else str(error)
+            raise failed_text(item, f"{planned.title} cannot be judged", why) from None
+        fault_case = item.stash.get(_CASE, None)
+        if fault_case is not None:
+            fault_case._judged = judged
+        result = judged.result
+        item.stash[_FACTS] = _facts(result)
+        if judged.observation is not None and judged.observation.output.strip():
+            item.add_report_section("call", "output of the case's process", judged.observation.output)
+        failure = failed_case(item, judged, flow.recording, param.settings.options, root)
+        self._conclude(param, result, failure)
+
+    def _judge(self, item: pytest.Function, param: Param, flow: Flow, case: Case) -> Judged:
+        order = self._order.get(_flow_of(param), [])
+        place = next((i for i, one in enumerate(order) if one is param), len(order))
+        following = [found for one in order[place + 1 :] if (found := flow.find(one.planned)) is not None]
+        # A worker of pytest-xdist runs some of them only, and is told which when it comes to them.
+        if self.session.shared.is_worker:
+            following = []
+        flow.expect([case, *following])
+        running = Running(item.nodeid, param.planned.title, param.settings.options.replay(case.id))
+        try:
+            with self.session.shared.running(running):
+                return flow.judge(case, following)
+        except BaseException:
+            self.session.flows.drop(flow)
+            raise
+
+    def _conclude(self, param: Param, result: CaseResult, failure: CaseFailed) -> None:
+        if result.verdict in _NOT_JUDGED:
+            pytest.skip(f"{result.verdict}: {_what(result)}")
+        accused = result.violation and result.verdict not in param.settings.allow
+        known = param.planned.word if param.settings.baseline == "matrix" else ""
+        if not known or known in PLAIN or known.startswith(NESTED):
+            if accused:
+                raise failure
+            return
+        if accused and result.verdict == known:
+            pytest.xfail(f"{known}, as in {param.plan.matrix}: {_what(result)}")
+        if accused:
+            raise failure
+        raise CaseFailed(
+            f"{result.verdict} now, but {param.plan.matrix} still has it as {known}: write it anew with "
+            f"`faultinject matrix {param.settings.options.target.name}`",
+            failure.place,
+        )
+
+    def _check_matrix(self, item: pytest.Function, param: Param, flow: Flow) -> None:
+        listed = {one.key for one in param.plan.planned if one.kind == "case"}
+        if len(listed) * len(param.plan.faults) < param.plan.of:
+            return  # The budget left some out: what the others say is all there is.
+        missing = [key for key in flow.keys - listed]
+        if missing:
+            shown = "\n".join(f"  {key}" for key in sorted(missing)[:20])
+            raise failed_text(
+                item,
+                f"{len(missing)} fault points are not in {param.plan.matrix}",
+                f"{shown}\nwrite it anew with `faultinject matrix {param.settings.options.target.name}`",
+            )
+
+    def _not_there(self, item: pytest.Function, param: Param) -> None:
+        what = f"{param.settings.options.target.name} makes no such call"
+        if not param.plan.matrix:
+            pytest.skip(f"not-reached: {what} in this process's recording")
+        raise failed_text(
+            item,
+            f"{what} any more",
+            f"{param.plan.matrix} is of an older state of it: write it anew with `faultinject matrix "
+            f"{param.settings.options.target.name}`",
+        )
+
+
+def _flow_of(param: Param) -> str:
+    return f"{param.plan.matrix} {param.settings.options!r}"
+
+
+def _what(result: CaseResult) -> str:
+    """The gravest problem in a line."""
+    what = next((p.what for p in result.problems if p.verdict == result.verdict), "")
+    charged = f" (charged to {short_name(result.charged_to)})" if result.charged_to else ""
+    return f"{what or 'repetitions disagree'}{charged}"
+
+
+def _facts(result: CaseResult) -> dict[str, Any]:
+    """What the summary needs, as values that pytest-xdist can send."""
+    nested = result.charged_to if not result.violation and result.verdict not in PLAIN else ""
+    return {
+        "id": result.id,
+        "verdict": result.verdict,
+        "seconds": result.seconds,
+        "nested": nested,
+        "confirmed": result.confirmed or bool(result.confirmed_by),
+    }

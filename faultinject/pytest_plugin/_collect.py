@@ -1,0 +1,106 @@
+"""One test becomes one for each case, while pytest collects; the target is not imported here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from faultinject.errors import FaultinjectError, UsageError
+from faultinject.pytest_plugin._planned import Plan, Planned, committed, plan_of_matrix, plan_of_points
+from faultinject.pytest_plugin._session import PluginSession, session_of
+from faultinject.pytest_plugin._settings import Settings, settings_for
+
+
+class Param(msgspec.Struct, frozen=True):
+    """What a generated test knows: the case, and with what it is swept."""
+
+    planned: Planned
+    plan: Plan
+    settings: Settings
+
+
+def generate(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
+    """Parametrise a marked test with the cases of its target.
+
+    Raises:
+        pytest.Collector.CollectError: the mark, a setting or the committed matrix is wrong.
+    """
+    session = session_of(metafunc.config)
+    try:
+        settings = settings_for(metafunc.config, mark)
+        if not settings.options.target.name:
+            if "fault_sweep" not in metafunc.fixturenames:
+                raise UsageError(
+                    "no target: name one in @pytest.mark.faultinject(target=...), or take the fixture "
+                    "fault_sweep and put what is to be swept into `with fault_sweep():`"
+                )
+            return
+        plan = plan_for(session, settings)
+    except FaultinjectError as error:
+        raise pytest.Collector.CollectError(f"faultinject: {metafunc.definition.name}: {error}") from None
+    settings = msgspec.structs.replace(
+        settings, options=msgspec.structs.replace(settings.options, faults=plan.faults)
+    )
+    _keep_last_failed(metafunc, plan.planned)
+    session.planned(metafunc.definition.nodeid, plan, settings)
+    if "fault_case" not in metafunc.fixturenames:
+        metafunc.fixturenames.append("fault_case")
+    metafunc.parametrize(
+        "fault_case",
+        [Param(planned, plan, settings) for planned in plan.planned],
+        ids=[planned.title for planned in plan.planned],
+        indirect=True,
+    )
+
+
+def param_of(item: pytest.Item) -> Param | None:
+    """What a test was made for, if this plugin made it."""
+    callspec = getattr(item, "callspec", None)
+    param = callspec.params.get("fault_case") if callspec is not None else None
+    return param if isinstance(param, Param) else None
+
+
+def plan_for(session: PluginSession, settings: Settings) -> Plan:
+    """The tests of a target: from its committed matrix, else from a recording.
+
+    Raises:
+        UsageError: the committed matrix cannot be read.
+    """
+    plan = plan_of_matrix(committed(settings), settings)
+    if plan is not None:
+        return plan
+
+    def record() -> bytes:
+        try:
+            points = session.flows.get(settings.options).recording.points
+            plan = plan_of_points(points, settings)
+        except FaultinjectError as error:
+            text = f"{error.original.rstrip()}\n{error}" if error.original else str(error)
+            broken = Planned("broken", "cannot be recorded", why=text)
+            plan = Plan(settings.options.faults, (broken,), 0)
+        return msgspec.json.encode(plan)
+
+    made = session.shared.once(msgspec.json.encode(settings, enc_hook=str), record)
+    return msgspec.json.decode(made, type=Plan)
+
+
+_LINE = re.compile(r"(?<=[^\s:]):\d+(?= )")
+
+
+def _keep_last_failed(metafunc: pytest.Metafunc, planned: Sequence[Planned]) -> None:
+    """Let ``--lf`` and ``--ff`` know a test again whose line has moved, as it does where the target is mended."""
+    plugin = metafunc.config.pluginmanager.get_plugin("lfplugin")
+    last: dict[str, bool] = getattr(plugin, "lastfailed", {})
+    prefix = f"{metafunc.definition.nodeid}["
+    before = [nodeid for nodeid in last if nodeid.startswith(prefix)]
+    if not before:
+        return
+    now = [f"{prefix}{one.title}]" for one in planned]
+    moved = {_LINE.sub("", nodeid): nodeid for nodeid in now}
+    for nodeid in before:
+        fresh = moved.get(_LINE.sub("", nodeid))
+        if nodeid not in now and fresh is not None:
+            last[fresh] = last.pop(nodeid)

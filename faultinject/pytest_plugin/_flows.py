@@ -1,0 +1,95 @@
+"""The targets that are ready: each recorded once, its lanes kept until others need the room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+
+import msgspec
+
+from faultinject.facts import Case, Recording
+from faultinject.matrix import merge, read_matrix
+from faultinject.points import point_key
+from faultinject.pytest_plugin._planned import Planned, keys_of
+from faultinject.sweep import CaseByCase, Judged, Options
+
+_READY = 4
+"""Targets kept ready at a time: each has a process that has imported it."""
+
+
+class Flow:
+    """One target: its recording, its cases by what plans name them by, and what is judged of them."""
+
+    def __init__(self, options: Options, matrix: str) -> None:
+        self.options = options
+        table = read_matrix(Path(matrix)) if matrix else None
+        adjust = None if table is None else lambda recording: merge(recording, table)
+        self._flow = CaseByCase(options, adjust=adjust).__enter__()
+        keys = {point_key(point): key for key, point in keys_of(self.recording.points).items()}
+        self._found = {(keys[point_key(case.point)], case.fault): case for case in self._flow.cases}
+        self._ahead: dict[str, Judged] = {}
+
+    @property
+    def recording(self) -> Recording:
+        return self._flow.recording
+
+    @property
+    def keys(self) -> set[str]:
+        """Of every point of the recording."""
+        return {key for key, _ in self._found}
+
+    def find(self, planned: Planned) -> Case | None:
+        """The case, unless the target does not make that call this time."""
+        return self._found.get((planned.key, planned.fault))
+
+    def expect(self, cases: list[Case]) -> None:
+        """Say which cases will be asked for."""
+        self._flow.expect(cases)
+
+    def judge(self, case: Case, next_ones: list[Case]) -> Judged:
+        """Judge one case, and in lanes that would be idle those that come next. Asked again, it is run again.
+
+        Raises:
+            TargetError: see `CaseByCase.judge`.
+        """
+        if case.id not in self._ahead:
+            spare = [one for one in next_ones if one.id not in self._ahead][: self.options.lanes - 1]
+            together = [case, *spare]
+            for one, judged in zip(together, self._flow.judge(together), strict=True):
+                self._ahead[one.id] = judged
+        return self._ahead.pop(case.id)
+
+    def close(self) -> None:
+        self._flow.close()
+
+
+class Flows:
+    """The flows of a process, by what they were asked for; the one that was used longest ago goes first."""
+
+    def __init__(self) -> None:
+        self._ready: OrderedDict[bytes, Flow] = OrderedDict()
+
+    def get(self, options: Options, matrix: str = "") -> Flow:
+        """The flow of a target; made where there is none.
+
+        Raises:
+            TargetError, UsageError: see `CaseByCase`.
+        """
+        key = msgspec.json.encode((options, matrix))
+        flow = self._ready.pop(key, None)
+        if flow is None:
+            while len(self._ready) >= _READY:
+                self._ready.popitem(last=False)[1].close()
+            flow = Flow(options, matrix)
+        self._ready[key] = flow
+        return flow
+
+    def drop(self, flow: Flow) -> None:
+        """End a flow whose lanes are of no more use."""
+        for key in [key for key, one in self._ready.items() if one is flow]:
+            del self._ready[key]
+        flow.close()
+
+    def close(self) -> None:
+        while self._ready:
+            self._ready.popitem()[1].close()

@@ -1,0 +1,52 @@
+"""What the plugin keeps for one run of pytest; made when the first test asks for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from faultinject.pytest_plugin._flows import Flows
+from faultinject.pytest_plugin._planned import Plan
+from faultinject.pytest_plugin._settings import Settings, seed_of
+from faultinject.pytest_plugin._shared import Shared
+
+_KEY: pytest.StashKey[PluginSession] = pytest.StashKey()
+
+
+class PluginSession:
+    """The flows that are ready, what the workers share, and which tests come from where."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.flows = Flows()
+        self.shared = Shared(config)
+        self.sampled: list[str] = []
+        """A line for each test of whose cases the budget chose some."""
+
+    def planned(self, nodeid: str, plan: Plan, settings: Settings) -> None:
+        """Note how many of its cases a test has."""
+        cases = sum(one.kind == "case" for one in plan.planned)
+        if cases < plan.of:
+            self.sampled.append(f"{nodeid}: {cases} of {plan.of:,} cases, seed {settings.seed}")
+
+    def close(self) -> None:
+        self.flows.close()
+        self.shared.remove()
+
+
+def session_of(config: pytest.Config) -> PluginSession:
+    """The plugin's session of this run; the first call also registers the hooks that it needs.
+
+    Raises:
+        UsageError: a setting of the whole run is wrong.
+    """
+    session = config.stash.get(_KEY, None)
+    if session is None:
+        from faultinject.pytest_plugin._cases import CaseHooks
+        from faultinject.pytest_plugin._summary import SummaryHooks
+
+        seed_of(config)
+        session = config.stash[_KEY] = PluginSession(config)
+        config.pluginmanager.register(CaseHooks(session), "faultinject cases")
+        if not session.shared.is_worker:
+            config.pluginmanager.register(SummaryHooks(session), "faultinject summary")
+    return session

@@ -1,0 +1,57 @@
+"""What a run says at its end of all cases together; in the process that started it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from faultinject.points import short_name
+from faultinject.pytest_plugin._settings import durations_of
+
+if TYPE_CHECKING:
+    from faultinject.pytest_plugin._session import PluginSession
+
+_LEAST_SHOWN = 0.005
+
+
+class SummaryHooks:
+    """Gathers what the tests report, and prints it.
+
+    Args:
+        session: of this process; `None` where the tests run in workers of pytest-xdist.
+    """
+
+    def __init__(self, session: PluginSession | None = None) -> None:
+        self.session = session
+        self.cases: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        facts = getattr(report, "faultinject", None)
+        if facts:
+            self.cases[report.nodeid] = facts
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        config = terminalreporter.config
+        sampled = self.session.sampled if self.session is not None else []
+        beneath = Counter((f["nested"], f["verdict"]) for f in self.cases.values() if f.get("nested"))
+        if sampled or beneath:
+            terminalreporter.section("faultinject")
+            for line in sampled:
+                terminalreporter.line(line)
+            for (frame, verdict), number in sorted(beneath.items()):
+                cases = f"{number} case{'s' if number > 1 else ''}"
+                terminalreporter.line(f"beneath the target, no failure: {short_name(frame)} {verdict}, {cases}")
+        self._durations(terminalreporter, durations_of(config))
+
+    def _durations(self, terminalreporter: pytest.TerminalReporter, number: int | None) -> None:
+        timed = [(f["seconds"], nodeid) for nodeid, f in self.cases.items() if "seconds" in f]
+        if number is None or not timed:
+            return
+        timed.sort(reverse=True)
+        shown = timed[:number] if number else timed
+        terminalreporter.section(f"faultinject: slowest {number or len(timed)} of {len(timed)} cases")
+        for seconds, nodeid in shown:
+            if seconds >= _LEAST_SHOWN or number:
+                terminalreporter.line(f"{seconds:8.2f}s {nodeid}")
