@@ -55,8 +55,8 @@ class MonitoringBackend:
         for event in callbacks:
             if event not in (events.C_RETURN, events.C_RAISE, events.INSTRUCTION):
                 chosen |= event
-        monitoring.set_events(_TOOL_ID, chosen)
         hears(self.remove)
+        monitoring.set_events(_TOOL_ID, chosen)  # last: what is called after it is heard
 
     def before_raise(self, frame: FrameType) -> None:
         """Nothing to do: callbacks stay installed."""

@@ -61,7 +61,7 @@ class PatchingBackend:
                 "the patching backend wraps named callables, and none is named: "
                 "give --patch module:qualname, once for each"
             )
-        self._patches = [_Patch(name) for name in dict.fromkeys(attributes)]
+        self._patches = [Patch(name) for name in dict.fromkeys(attributes)]
         self._listener: Listener | None = None
         self._thread = 0
         self._busy = False
@@ -218,12 +218,21 @@ class _Mark:
         return self
 
 
-class _Patch:
-    """One attribute: what is there, and how to put it back."""
+class Patch:
+    """One attribute: what is there, and how to put it back.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: its ``module:qualname``.
+        what: what the name was given as, for the errors.
+
+    Raises:
+        UsageError: it is not found, or cannot be called or replaced.
+    """
+
+    def __init__(self, name: str, what: str = "--patch") -> None:
         self.name = name
-        self.holder, self.attribute = _holder(name)
+        self.what = what
+        self.holder, self.attribute = _holder(name, what)
         self.function: Any
         """What is called, for its name."""
         self.call: Callable[..., Any]
@@ -236,7 +245,7 @@ class _Patch:
         else:
             self.function = self.call = getattr(self.holder, self.attribute)
         if not callable(self.call):
-            raise UsageError(f"--patch {name}: it is a {type(self.call).__name__}, which cannot be called")
+            raise UsageError(f"{what} {name}: it is a {type(self.call).__name__}, which cannot be called")
 
     def put(self, wrapper: Any) -> None:
         new = self._dress(wrapper)
@@ -244,7 +253,7 @@ class _Patch:
             setattr(self.holder, self.attribute, new)
         except (AttributeError, TypeError) as error:
             raise UsageError(
-                f"--patch {self.name}: it cannot be replaced ({error}); "
+                f"{self.what} {self.name}: it cannot be replaced ({error}); "
                 "name the attribute of a module through which it is called"
             ) from None
         self._put = new
@@ -261,7 +270,7 @@ class _Patch:
 
     def _look_in_class(self, holder: type) -> None:
         if self.attribute == "__new__":
-            raise UsageError(f"--patch {self.name}: name the class instead, {self.name.rpartition('.')[0]}")
+            raise UsageError(f"{self.what} {self.name}: name the class instead, {self.name.rpartition('.')[0]}")
         raw: Any = inspect.getattr_static(holder, self.attribute)
         self.function = self.call = raw
         if isinstance(raw, staticmethod):
@@ -276,7 +285,7 @@ class _Patch:
         elif not isinstance(raw, _METHODS):
             if hasattr(type(raw), "__get__"):
                 raise UsageError(
-                    f"--patch {self.name}: it is a {type(raw).__name__}, which has no call to wrap; "
+                    f"{self.what} {self.name}: it is a {type(raw).__name__}, which has no call to wrap; "
                     "leave --backend out, the interpreter's own backend sees it"
                 )
             self._dress = staticmethod
@@ -286,17 +295,17 @@ def _as_is(wrapper: Any) -> Any:
     return wrapper
 
 
-def _holder(name: str) -> tuple[Any, str]:
+def _holder(name: str, what: str) -> tuple[Any, str]:
     """What holds the named attribute, and the attribute's own name."""
     module_name, colon, qualname = name.partition(":")
     parts = qualname.split(".")
     if not colon or not all(part.isidentifier() for part in (*module_name.split("."), *parts)):
-        raise UsageError(f"--patch {name}: not a name of that form; {_HOW}")
+        raise UsageError(f"{what} {name}: not a name of that form; {_HOW}")
     try:
         value: Any = importlib.import_module(module_name)
     except Exception as error:
         raise UsageError(
-            f"--patch {name}: {module_name} cannot be imported ({type(error).__name__}: {error})"
+            f"{what} {name}: {module_name} cannot be imported ({type(error).__name__}: {error})"
         ) from None
     holder = value
     for index, part in enumerate(parts):
@@ -305,5 +314,5 @@ def _holder(name: str) -> tuple[Any, str]:
             value = getattr(holder, part)
         except AttributeError:
             where = module_name + (f":{'.'.join(parts[:index])}" if index else "")
-            raise UsageError(f"--patch {name}: {where} has no {part!r}{near(part, dir(holder))}") from None
+            raise UsageError(f"{what} {name}: {where} has no {part!r}{near(part, dir(holder))}") from None
     return holder, parts[-1]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from faultinject.pytest_plugin._ledger import ResourceLedger
     from faultinject.pytest_plugin._sweeping import FaultSweep
 
-MARK = "faultinject"
-
 OPTIONS = (
     ("level", "LEVEL", "how fine the fault points are: steps, sites, stacks, opcodes, nth"),
     ("faults", "NAMES", "comma-separated faults; `faultinject faults` lists them"),
@@ -43,6 +41,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--faultinject-{name}", metavar=placeholder, default=None, help=text)
         parser.addini(f"faultinject_{name.replace('-', '_')}", text, default="")
     group.addoption(
+        "--faultinject-case", metavar="ID", default=None,
+        help="run only this case of the blocks of `fault_sweep`",
+    )  # fmt: skip
+    group.addoption(
         "--faultinject-cov", metavar="MODULES", nargs="?", const="", default=None,
         help="show which lines of clean-ups ran under some fault, in the target's package or these modules",
     )  # fmt: skip
@@ -61,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    mark = metafunc.definition.get_closest_marker(MARK)
+    mark = metafunc.definition.get_closest_marker("faultinject")
     if mark is not None:
         from faultinject.pytest_plugin._collect import generate
 

@@ -113,7 +113,8 @@ class CaseHooks:
     ) -> Iterator[None]:
         report: Any = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, CaseFailed):
-            report.longrepr = call.excinfo.value.representation
+            failure = call.excinfo.value
+            report.longrepr = failure.representation(short=item.config.option.tbstyle in ("line", "no"))
         facts = item.stash.get(_FACTS, None)
         if facts is not None and call.when == "call":
             report.faultinject = facts
@@ -147,7 +148,7 @@ class CaseHooks:
         item.stash[_FACTS] = _facts(result)
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
-        failure = failed_case(item, judged, flow.recording, param.settings.options, root)
+        failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)
         self._conclude(param, result, failure)
 
     def _judge(self, item: pytest.Function, param: Param, flow: Flow, case: Case) -> Judged:

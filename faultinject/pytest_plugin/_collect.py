@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,9 @@ from faultinject.errors import FaultinjectError, UsageError
 from faultinject.pytest_plugin._planned import Plan, Planned, committed, plan_of_matrix, plan_of_points
 from faultinject.pytest_plugin._session import PluginSession, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
+
+MARK = "faultinject"
+"""The name of the mark, as of the plugin's module, which imports nothing."""
 
 
 class Param(msgspec.Struct, frozen=True):
@@ -93,14 +97,14 @@ _LINE = re.compile(r"(?<=[^\s:]):\d+(?= )")
 def _keep_last_failed(metafunc: pytest.Metafunc, planned: Sequence[Planned]) -> None:
     """Let ``--lf`` and ``--ff`` know a test again whose line has moved, as it does where the target is mended."""
     plugin = metafunc.config.pluginmanager.get_plugin("lfplugin")
-    last: dict[str, bool] = getattr(plugin, "lastfailed", {})
+    # Its keys are texts, and since pytest 9.2 values that print as the same texts.
+    last: dict[Any, bool] = getattr(plugin, "lastfailed", {})
     prefix = f"{metafunc.definition.nodeid}["
-    before = [nodeid for nodeid in last if nodeid.startswith(prefix)]
-    if not before:
-        return
-    now = [f"{prefix}{one.title}]" for one in planned]
+    now = {f"{prefix}{one.title}]" for one in planned}
+    gone = [key for key in last if str(key).startswith(prefix) and str(key) not in now]
     moved = {_LINE.sub("", nodeid): nodeid for nodeid in now}
-    for nodeid in before:
-        fresh = moved.get(_LINE.sub("", nodeid))
-        if nodeid not in now and fresh is not None:
-            last[fresh] = last.pop(nodeid)
+    for key in gone:
+        fresh = moved.get(_LINE.sub("", str(key)))
+        if fresh is not None:
+            made = fresh if isinstance(key, str) else type(key).parse(fresh)
+            last[made] = last.pop(key)

@@ -14,7 +14,7 @@ from faultinject.facts import CaseResult, Left, Observation, Owned, Point, Recor
 from faultinject.matrix import release_order
 from faultinject.points import describe_fault, short_name
 from faultinject.reports._words import GRADES, LONG
-from faultinject.sweep import Judged, Options
+from faultinject.sweep import Judged
 
 _AROUND = 3
 """Lines of code shown before the one at which the fault comes."""
@@ -39,12 +39,11 @@ class CaseFailed(pytest.fail.Exception):
         self.place = place
         self.lines = list(lines) or [f"E   {message}"]
 
-    @property
-    def representation(self) -> ReprExceptionInfo:
+    def representation(self, *, short: bool = False) -> ReprExceptionInfo:
         """What pytest prints, sends between processes, and takes a summary's line from."""
-        entry = ReprEntry(self.lines, None, None, None, "long")
+        entries = [] if short else [ReprEntry(self.lines, None, None, None, "long")]
         crash = ReprFileLocation(self.place[0], self.place[1], self.message)
-        return ReprExceptionInfo(ReprTraceback([entry], None, "long"), crash)
+        return ReprExceptionInfo(ReprTraceback(entries, None, "long"), crash)
 
 
 def failed_text(item: pytest.Item, message: str, text: str) -> CaseFailed:
@@ -54,10 +53,13 @@ def failed_text(item: pytest.Item, message: str, text: str) -> CaseFailed:
     return CaseFailed(message, (os.path.relpath(path), (line or 0) + 1), shown)
 
 
-def failed_case(
-    item: pytest.Item, judged: Judged, recording: Recording, options: Options, root: Path
-) -> CaseFailed:
-    """The failure of a case, should it be one."""
+def failed_case(judged: Judged, recording: Recording, again: str, root: Path) -> CaseFailed:
+    """The failure of a case, should it be one.
+
+    Args:
+        again: the command that runs it again.
+        root: what files are shown as seen from.
+    """
     result, seen = judged.result, judged.observation
     place = place_of(result.point, seen, root)
     fault = describe_fault(result.fault, result.second)
@@ -69,7 +71,7 @@ def failed_case(
     if seen is not None and seen.hang_stack:
         lines += _section("Where it hung:", seen.hang_stack.splitlines())
     lines += [f"E   {text}" for text in _problems(result)]
-    lines += ["", f"Run this case alone: {options.replay(result.id)}"]
+    lines += ["", f"Run this case alone: {again}"]
     return CaseFailed(message, place, lines)
 
 

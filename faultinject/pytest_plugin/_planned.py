@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from faultinject.matrix import Matrix, matrix_path, read_matrix
 from faultinject.points import PHASES, module_of, point_key, qualname_of, short_name
 from faultinject.pytest_plugin._settings import Settings
 
+T = TypeVar("T")
 Kind = Literal["case", "matrix", "broken"]
 
 
@@ -91,7 +92,7 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
         Planned("case", title, key, fault, _word(words.get((point.step, f"{point.phase} {fault}"))))
         for title, key, point, fault in _titled(points, faults)
     ]
-    kept = _within(planned, [0] * len(planned), settings)
+    kept = within(planned, [0] * len(planned), settings)
     check = Planned("matrix", "every call is in the committed matrix")
     return Plan(faults, (*kept, check), len(planned), str(path))
 
@@ -105,7 +106,7 @@ def plan_of_points(points: Sequence[Point], settings: Settings) -> Plan:
     for title, key, point, fault in _titled(points, faults):
         planned.append(Planned("case", title, key, fault))
         depths.append(len(point.stack) or int(point.caller != own))
-    return Plan(faults, tuple(_within(planned, depths, settings)), len(planned))
+    return Plan(faults, tuple(within(planned, depths, settings)), len(planned))
 
 
 def committed(settings: Settings) -> Path:
@@ -170,7 +171,7 @@ def _word(cell: str | dict[str, int] | None) -> str:
     return cell or ""
 
 
-def _within(planned: Sequence[Planned], depths: Sequence[int], settings: Settings) -> list[Planned]:
+def within(planned: Sequence[T], depths: Sequence[int], settings: Settings) -> list[T]:
     """At most as many as the budget allows, the shallowest first and by chance among equals, in order."""
     if not settings.budget or len(planned) <= settings.budget:
         return list(planned)

@@ -19,8 +19,18 @@ from faultinject.runners._construct import Constructor
 from faultinject.runners._messages import Expectation, Settings
 from faultinject.runners._probing import ignored, remaining, settle
 from faultinject.runners._second import ArmedSecond
-from faultinject.targets import Target
-from faultinject.tracking import Entry, Identifier, Ledger, Path, Tracker, acquisition_of, charged, frame_name
+from faultinject.targets import Call, Target
+from faultinject.tracking import (
+    Entry,
+    Identifier,
+    Ledger,
+    OwnNames,
+    Path,
+    Tracker,
+    acquisition_of,
+    charged,
+    frame_name,
+)
 
 _ENDS_BY_ITSELF = frozenset({"processes", "threads", "multiprocessing", "asyncio tasks"})
 """What may still be on its way out when the exception arrives; the rest is gone or left."""
@@ -73,6 +83,31 @@ class CaseRun:
         """The whole case, in a process that has imported the target and built nothing."""
         constructor = Constructor(self.target, self.expectation.release)
         call = constructor.prepare()
+        tracker, backend = self.arm(call)
+        backend.install(tracker, tracker.is_root if self.settings.level == "opcodes" else None)
+        self.held = list(constructor.construct(call))
+        self.finish(constructor, tracker, backend, call, cost="all")
+        undone = self.second is not None and self.second.undone
+        if retry and self.facts.get("reached") and not undone:
+            assert tracker.ledger is not None
+            self.retry(constructor, tracker.ledger)
+        constructor.close()
+        self.done()
+
+    def done(self) -> None:
+        """All is seen but the end of the process."""
+        self._tell("done")
+
+    def swallowed_by(self, name: str) -> None:
+        """The fault did not come out, and no frame that was heard to return has swallowed it: that one has."""
+        self._held_back_by = name
+
+    def arm(self, call: Call, own: OwnNames | None = None) -> tuple[Tracker, Backend]:
+        """Look at what there is before the target, and make what waits for the point of the case.
+
+        Args:
+            own: tells the target's own frames; by default the target's globs do.
+        """
         lent = {**objects_before(), **{id(one): type(one) for one in (*call[1], *call[2].values())}}
         baseline = self.probes.snapshot("all")
         ledger = Ledger(self.probes, baseline)
@@ -89,20 +124,13 @@ class CaseRun:
             leave_out_guards=not self.settings.include_cleanup,
             leave_out_finalizers=not self.settings.include_finalizers,
             lent=lent,
-            own=self.target.own,
+            own=own if own is not None else self.target.own,
             second=self.second.awaited if self.second is not None else None,
             second_owners=self.expectation.second_owners,
         )
         self.armed.on_fire = self._fired
         self._tell("armed")
-        backend.install(tracker, tracker.is_root if self.settings.level == "opcodes" else None)
-        self.held = list(constructor.construct(call))
-        self.finish(constructor, tracker, backend, call, cost="all")
-        undone = self.second is not None and self.second.undone
-        if retry and self.facts.get("reached") and not undone:
-            self.retry(constructor, ledger)
-        constructor.close()
-        self._tell("done")
+        return tracker, backend
 
     def _fired(self) -> None:
         """Said before the fault is raised: if no more is heard, the unwinding hung or ended the process."""

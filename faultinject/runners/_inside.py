@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from faultinject.errors import FaultinjectError, TargetError
 from faultinject.facts import Observation
@@ -64,18 +64,12 @@ def carry_out(order: Message, target: Target, outlet: socket.socket, runner: str
     """Do what `order` says and send what was seen."""
 
     def tell(message: object) -> None:
-        body = encode(message)
-        if len(body) > LARGEST and isinstance(message, Observed):
-            body = encode(Observed(_shortened(message.observation)))
-        if len(body) > LARGEST:
-            _send_in_parts(outlet, body)
-        else:
-            outlet.send(body)
+        send_out(outlet, message)
 
     def report(observation: Observation) -> None:
         tell(Observed(observation))
 
-    try:
+    with failures_told(outlet):
         if isinstance(order, Record):
             tell(record(target, probe_set(order.settings), order.settings, order.release, order.twice))
         elif isinstance(order, RunCase):
@@ -95,10 +89,29 @@ def carry_out(order: Message, target: Target, outlet: socket.socket, runner: str
         elif isinstance(order, Screen):
             Screener(order, target, probe_set(order.settings), report).sweep()
         tell(Done())
+
+
+def send_out(outlet: socket.socket, message: object) -> None:
+    """Send a message to the lane."""
+    body = encode(message)
+    if len(body) > LARGEST and isinstance(message, Observed):
+        body = encode(Observed(_shortened(message.observation)))
+    if len(body) > LARGEST:
+        _send_in_parts(outlet, body)
+    else:
+        outlet.send(body)
+
+
+@contextlib.contextmanager
+def failures_told(outlet: socket.socket) -> Iterator[None]:
+    """Tell the lane what keeps an order from being carried out."""
+    try:
+        yield
     except FaultinjectError as error:
-        tell(Failed(str(error), error.original, not isinstance(error, TargetError)))
+        send_out(outlet, Failed(str(error), error.original, not isinstance(error, TargetError)))
     except Exception as error:
-        tell(Failed(f"faultinject failed: {type(error).__name__}: {error}", traceback.format_exc()))
+        text = f"faultinject failed: {type(error).__name__}: {error}"
+        send_out(outlet, Failed(text, traceback.format_exc()))
 
 
 def leave() -> None:
@@ -131,6 +144,3 @@ def _send_in_parts(outlet: socket.socket, body: bytes) -> None:
     """A recording of a large target is longer than one packet; nobody else sends meanwhile."""
     for start in range(0, len(body), LARGEST):
         outlet.send(body[start : start + LARGEST])
-
-
-Reporter = Callable[[Observation], None]

@@ -53,6 +53,18 @@ _LARGEST_LOG = 16 << 20
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+class InBlock(BaseException):
+    """Raised in a case's process whose target is a block of code that begins where `serve` was called.
+
+    No `Exception`: it has to come through all that lies between.
+    """
+
+    def __init__(self, order: Message, outlet: socket.socket) -> None:
+        super().__init__()
+        self.order = order
+        self.outlet = outlet
+
+
 def serve(connection: socket.socket, target: Target | None, spec: TargetSpec, directory: str) -> None:
     """Carry out orders until the other end says farewell or is gone.
 
@@ -60,6 +72,9 @@ def serve(connection: socket.socket, target: Target | None, spec: TargetSpec, di
         target: imported already, so that each case is a fork of this process; `None` to start a fresh
             interpreter for each (the spawn runner).
         directory: holds a temporary directory for each case; removed by whoever made it.
+
+    Raises:
+        InBlock: in the process of a case whose target is a block of code; it goes on from here.
     """
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     while True:
@@ -110,6 +125,7 @@ class Case:
         """Start, watch, judge from outside, clean up, and answer."""
         inside, outside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.names = shared_names()
+        lane = os.getpid()
         pid = 0
         over = False
         try:
@@ -126,10 +142,11 @@ class Case:
             self._answer(status, timed_out, orphans)
         finally:
             outside.close()
-            if pid and not over:
-                self._end(pid)
-                end_orphans(pid)
-            shutil.rmtree(self.directory, ignore_errors=True)
+            if os.getpid() == lane:
+                if pid and not over:
+                    self._end(pid)
+                    end_orphans(pid)
+                shutil.rmtree(self.directory, ignore_errors=True)
 
     def _limit(self) -> float:
         """Seconds that the process has; of a screen, in which it may be silent."""
@@ -175,18 +192,27 @@ class Case:
         return process.pid, process.wait
 
     def _be_the_case(self, inside: socket.socket, limit: float) -> None:
-        """In the forked copy; does not return."""
+        """In the forked copy; does not return.
+
+        Raises:
+            InBlock: the target is a block of code, which runs on where the lane was begun.
+        """
+        is_block = False
         try:
             self.connection.close()
             os.setsid()
             prepare_process(self.log, self.temporary, self.stack, limit)
-            from faultinject.runners._inside import carry_out, leave
-
             assert self.target is not None
-            carry_out(self.order, self.target, inside, "zygote")
-            leave()
+            is_block = self.target.is_block
+            if not is_block:
+                from faultinject.runners._inside import carry_out, leave
+
+                carry_out(self.order, self.target, inside, "zygote")
+                leave()
         finally:
-            os._exit(70)
+            if not is_block:
+                os._exit(70)
+        raise InBlock(self.order, inside)
 
     def _watch(self, pid: int, outside: socket.socket, limit: float) -> bool:
         """Pass on what the case says until it ends; whether it had to be ended: by then its `limit` is over,

@@ -85,21 +85,13 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
         backend.remove()
     seconds = time.perf_counter() - started
     if exception is not None:
-        raise TargetError(
-            f"target {target.name} fails without any fault: {type(exception).__name__}: {exception}; "
-            "make it construct first, then sweep it",
-            original=_original(exception),
-        )
+        raise fails_unharmed(target, exception)
     check_reached(backend, offered=bool(recorder.points))
-    _check_own(target, tracker.names)
-    # What it holds, and not what waits for the collector, which comes when it likes.
-    collect()
-    ledger.look(lambda: (), 0, cost="all")
-    held = [e for e in ledger.live.values() if not ignored(e.probe, e.key, target, settings)]
-    holds = Counter(e.probe for e in held if not e.is_state)
+    check_own(target, tracker.names)
+    holds = holding(ledger, target, settings)
     release_name = constructor.find_release(result)
     attributes = tuple(sorted(_attributes(result)))
-    acquired = tuple(_without_ignored(step, target, settings) for step in tracker.steps)
+    acquired = steps_of(tracker, target, settings)
     frame = tracker.roots[0] if tracker.roots else target.name
     holders = dict(_holders(result, products))
     tracker, calls, failure = _release(constructor, ledger, products, result, call, settings, tracker)
@@ -108,7 +100,7 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
     residue, unreleased, notes = _residue(constructor, ledger, target, probes, settings, twice)
     if failure is not None:
         notes.append(f"its release raised {type(failure).__name__}: {failure}")
-    owned, owners = _owned_table(acquired, products, calls, holders, tracker)
+    owned, owners = owned_table(acquired, products, calls, holders, tracker)
     names = {start: name for start, name in owners.items()}
     made = {
         product.name: names.get(tracker.started.get(product.name, (product.name, 0))[0], "")
@@ -129,7 +121,7 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
         owners,
         residue,
         unreleased,
-        tuple(sorted(holds.items())),
+        holds,
         attributes,
         release_name,
         seconds,
@@ -140,7 +132,29 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
     )
 
 
-def _check_own(target: Target, names: OwnNames | None) -> None:
+def fails_unharmed(target: Target, exception: BaseException) -> TargetError:
+    """The error of a target that fails although nothing was injected."""
+    return TargetError(
+        f"target {target.name} fails without any fault: {type(exception).__name__}: {exception}; "
+        "make it construct first, then sweep it",
+        original=_original(exception),
+    )
+
+
+def holding(ledger: Ledger, target: Target, settings: Settings) -> tuple[tuple[str, int], ...]:
+    """(probe, count) of what is live of the target's now, and not only waits for the collector."""
+    collect()
+    ledger.look(lambda: (), 0, cost="all")
+    held = [e for e in ledger.live.values() if not ignored(e.probe, e.key, target, settings)]
+    return tuple(sorted(Counter(e.probe for e in held if not e.is_state).items()))
+
+
+def steps_of(tracker: Tracker, target: Target, settings: Settings) -> tuple[Step, ...]:
+    """The steps that were followed, without what is not to be judged."""
+    return tuple(_without_ignored(step, target, settings) for step in tracker.steps)
+
+
+def check_own(target: Target, names: OwnNames | None) -> None:
     """See that each glob of own frames fits one: else what it was to name would be judged as nested."""
     if names is None or not names.unused:
         return
@@ -205,7 +219,7 @@ def _residue(
     twice: bool,
 ) -> tuple[tuple[tuple[str, str, int], ...], tuple[tuple[str, str, int], ...], list[str]]:
     """What stays after the normal release: once per process, and again after every construction."""
-    first = _left(ledger, target, settings)
+    first = left_of(ledger, target, settings)
     notes: list[str] = []
     if not twice:
         # One construction does not tell what stays once from what every construction leaves.
@@ -221,7 +235,7 @@ def _residue(
     constructor.release(result, call[0])
     del result, call
     settle(ledger, constructor, settings.settle, {key: n for key, n in first.items()})
-    second = _left(ledger, target, settings)
+    second = left_of(ledger, target, settings)
     once: list[tuple[str, str, int]] = []
     again: list[tuple[str, str, int]] = []
     for key in sorted(first.keys() | second.keys()):
@@ -234,7 +248,8 @@ def _residue(
     return tuple(once), tuple(again), notes
 
 
-def _left(ledger: Ledger, target: Target, settings: Settings) -> Counter[tuple[str, str]]:
+def left_of(ledger: Ledger, target: Target, settings: Settings) -> Counter[tuple[str, str]]:
+    """(probe, group) of what is live of the target's now, and how often."""
     ledger.look(lambda: (), 0, cost="all")
     left: Counter[tuple[str, str]] = Counter()
     for entry in ledger.live.values():
@@ -260,7 +275,7 @@ def _holders(result: Any, products: list[OwnedObject]) -> list[tuple[str, str]]:
     return found
 
 
-def _owned_table(
+def owned_table(
     steps: tuple[Step, ...],
     products: list[OwnedObject],
     calls: list[ReleaseCall],

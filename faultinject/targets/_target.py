@@ -57,6 +57,7 @@ class Target:
         in_copy: called in each forked copy of the process that is to screen a case, before its fault: makes
             the copy fit to tear down without the threads that it lacks, and returns globs ``probe:key`` of
             what a copy cannot give back for that reason. A screen does not judge these; a whole run does.
+        is_block: whether it is no callable but a block of code, which begins where the process is forked.
     """
 
     name: str
@@ -72,3 +73,4 @@ class Target:
     in_copy: Callable[[], tuple[str, ...]] | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     milestones: tuple[Milestone, ...] = ()
+    is_block: bool = False

@@ -6,13 +6,14 @@ from faultinject.tracking._ledger import Entry, Ledger, Path, charged
 from faultinject.tracking._levels import Identifier, Site
 from faultinject.tracking._names import frame_name, is_release_name, is_stdlib, short_callee
 from faultinject.tracking._objects import OwnedObject, acquisition_of, make_owned
-from faultinject.tracking._own import OwnNames
+from faultinject.tracking._own import CalledDirectly, OwnNames
 from faultinject.tracking._second import AwaitedRelease
 from faultinject.tracking._tracker import FaultSeen, PointHandler, Tracker
 from faultinject.tracking._unwinding import Unwinding
 
 __all__ = [
     "AwaitedRelease",
+    "CalledDirectly",
     "Entry",
     "FaultSeen",
     "Identifier",

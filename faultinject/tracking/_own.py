@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import translate
 from types import CodeType, FrameType
 
-from faultinject.tracking._names import frame_name
+from faultinject.tracking._names import frame_name, is_stdlib
 
 
 class OwnNames:
@@ -47,3 +47,25 @@ class OwnNames:
         if "<locals>" not in code.co_qualname:
             self._known[id(code)] = (code, fits)
         return fits
+
+
+class CalledDirectly(OwnNames):
+    """The frames that a block of code calls itself are its own too, those of the standard library excepted.
+
+    So ``Engine(config)`` in a test's block is swept as the constructor that it is.
+
+    Args:
+        frame: whose block it is.
+        globs: further own frames, as of `OwnNames`.
+    """
+
+    def __init__(self, frame: FrameType, globs: Sequence[str] = ()) -> None:
+        super().__init__(globs)
+        self._frame = frame
+        self._globs = bool(globs)
+
+    def fit(self, frame: FrameType) -> bool:
+        if frame.f_back is self._frame:
+            module = frame.f_globals.get("__name__", "")
+            return not (is_stdlib(module) or module.partition(".")[0] == "faultinject")
+        return self._globs and super().fit(frame)

@@ -87,7 +87,7 @@ class Tracker:
         leave_out_guards, leave_out_finalizers: the two kinds of point left out by default.
         products: keep the objects that steps return, to find which of them are released later.
         own: globs of ``module:qualname``: a frame that an own frame calls is the target's own as well if one
-            fits its name.
+            fits its name; or what tells such frames.
     """
 
     identifier: Identifier
@@ -107,7 +107,7 @@ class Tracker:
     """The release at which a second fault comes."""
     second_owners: Mapping[str, str] = field(default_factory=dict)
     """As `owners`, for objects whose release is not judged by being called, but may be failed."""
-    own: Sequence[str] = ()
+    own: Sequence[str] | OwnNames = ()
 
     def __post_init__(self) -> None:
         self.timeline: list[tuple[float, str]] = []
@@ -125,7 +125,7 @@ class Tracker:
         self._sparse = not self.backend.sees_implicit_calls
         self._callbacks = {c.__code__ for c in gc.callbacks if hasattr(c, "__code__")}
         self._pseudo: tuple[int, str] | None = None
-        self.names = OwnNames(self.own) if self.own else None
+        self.names = self.own if isinstance(self.own, OwnNames) else OwnNames(self.own) if self.own else None
         """Tells which frames that own frames call are own as well; `None` where none is."""
         # How many frames of the stack are the target's own, and how many there are while one of them calls.
         self._own, self._reach = 1, 2
@@ -139,7 +139,7 @@ class Tracker:
             self.costly,
             self.note,
             second_owners=self.second_owners,
-            named=bool(self.own),
+            named=self.names is not None,
         )
         self.steps = self._steps.done
         self.owned = self._steps.owned
@@ -605,6 +605,12 @@ class Tracker:
             self.watch.known.add(id(first_argument(frame)))
         elif self.watching:
             self.watch.call(frame, code)
+
+    def adopt(self, frame: FrameType) -> None:
+        """Take a frame that runs already for the target's own: its block begins here."""
+        self.stack.push(frame)
+        self.roots.append(frame_name(frame))
+        self.watch.known.add(id(first_argument(frame)))
 
     def is_root(self, frame: FrameType) -> bool:
         """Whether `frame`, called now, is the target's own, and no fault is on its way yet."""
