@@ -310,6 +310,8 @@ class Observation(msgspec.Struct, frozen=True):
     """Whether a signal was handled only when nothing of the target's was on the stack any more."""
     handled_outside: str = ""
     """``module:qualname`` of the code in which it then was, unless in the tool's own."""
+    lines: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """(file, numbers) of the lines that ran while the fault was on its way, where they are asked for."""
 
 
 class Problem(msgspec.Struct, frozen=True):

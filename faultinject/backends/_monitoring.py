@@ -16,7 +16,7 @@ from typing import Any
 
 from faultinject.backends._callables import is_c_type
 from faultinject.backends._forks import hears, hears_no_more
-from faultinject.backends._protocol import Listener, ThreadListener
+from faultinject.backends._protocol import LineListener, Listener, ThreadListener
 from faultinject.errors import HookTakenError
 
 _BEGINS = threading.Thread._bootstrap_inner.__code__  # type: ignore[attr-defined]
@@ -35,6 +35,7 @@ class MonitoringBackend:
         self._installed = False
         self._registered: dict[int, Callable[..., Any]] = {}
         self._elsewhere: ThreadListener | None = None
+        self._lines: LineListener | None = None
         self._heard: set[int] = set()
 
     def install(self, listener: Listener, root: Callable[[FrameType], bool] | None = None) -> None:
@@ -80,6 +81,9 @@ class MonitoringBackend:
     def hear_threads(self, listener: ThreadListener) -> None:
         self._elsewhere = listener
 
+    def hear_lines(self, listener: LineListener) -> None:
+        self._lines = listener
+
     def remove(self) -> None:
         if not self._installed:
             return
@@ -104,6 +108,7 @@ class MonitoringBackend:
             "C_RETURN",
             "C_RAISE",
             "INSTRUCTION",
+            "LINE",
         ):
             monitoring.register_callback(_TOOL_ID, getattr(events, name), None)
         monitoring.free_tool_id(_TOOL_ID)
@@ -212,7 +217,7 @@ class MonitoringBackend:
                 if sent is not None:
                     sent["now"]  # no call after this: it would be where the signal is handled
 
-        return {
+        callbacks = {
             events.PY_START: start,
             events.PY_RESUME: resume,
             events.PY_THROW: throw,
@@ -225,3 +230,22 @@ class MonitoringBackend:
             events.C_RAISE: c_unwind,
             events.INSTRUCTION: instruction,
         }
+        if self._lines is not None:
+            callbacks[events.LINE] = _line_callback(self._lines)
+        return callbacks
+
+
+def _line_callback(listener: LineListener) -> Callable[[CodeType, int], Any]:
+    monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+    wanted: dict[CodeType, bool] = {}
+
+    def line(code: CodeType, number: int) -> Any:
+        wants = wanted.get(code)
+        if wants is None:
+            wants = wanted[code] = listener.wants(sys._getframe(1))
+        if not wants:
+            return monitoring.DISABLE
+        listener.line(code.co_filename, number)
+        return None
+
+    return line

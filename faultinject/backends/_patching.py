@@ -30,7 +30,7 @@ from typing import Any
 
 from faultinject._near import near
 from faultinject.backends._forks import hears, hears_no_more
-from faultinject.backends._protocol import Listener, ThreadListener, is_target_frame
+from faultinject.backends._protocol import LineListener, Listener, ThreadListener, is_target_frame
 from faultinject.backends._standins import make_wrapper
 from faultinject.errors import UsageError
 
@@ -105,6 +105,9 @@ class PatchingBackend:
 
     def hear_threads(self, listener: ThreadListener) -> None:
         """Nothing to do: it hears of few calls, none of them in another thread."""
+
+    def hear_lines(self, listener: LineListener) -> None:
+        """Nothing to do: it hears of no line."""
 
     def remove(self) -> None:
         if self._listener is None:

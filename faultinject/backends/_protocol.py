@@ -93,6 +93,16 @@ class ThreadListener(Protocol):
         """What was raised there is on its way; its traceback still has the tool's frames."""
 
 
+class LineListener(Protocol):
+    """Receives the lines that frames of its choice execute."""
+
+    def wants(self, frame: FrameType) -> bool:
+        """Whether the lines of what this frame runs are of interest; the same for each frame of a code."""
+
+    def line(self, file: str, number: int) -> None:
+        """A line of such a frame is about to be executed."""
+
+
 class Backend(Protocol):
     """Raises faults by making a `Listener` hear of calls.
 
@@ -133,6 +143,12 @@ class Backend(Protocol):
 
         A thread made by ``_thread.start_new_thread`` cannot be heard on every interpreter, and is on none. A
         backend without a hook that threads inherit does nothing.
+        """
+
+    def hear_lines(self, listener: LineListener) -> None:
+        """Also hear, from the next `install` on, of the lines that are executed in wanted frames.
+
+        At least those that come after a raise; a backend without a hook for lines does nothing.
         """
 
     def remove(self) -> None:

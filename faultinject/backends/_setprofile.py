@@ -21,7 +21,7 @@ from typing import Any
 from faultinject.backends._callables import is_c_type
 from faultinject.backends._forks import hears, hears_no_more
 from faultinject.backends._nested import make_nested_hook
-from faultinject.backends._protocol import Listener, ThreadListener
+from faultinject.backends._protocol import LineListener, Listener, ThreadListener
 from faultinject.errors import HookTakenError
 
 _GENERATOR = 0x20 | 0x80 | 0x200
@@ -50,6 +50,7 @@ class SetprofileBackend:
         self._raised: Callable[[], BaseException | None] | None = None
         self._thread = 0
         self._elsewhere: ThreadListener | None = None
+        self._lines: LineListener | None = None
         self._threads_hook: Any = None
         """What new threads were profiled with before."""
 
@@ -96,11 +97,14 @@ class SetprofileBackend:
             # The unwinding is watched whole.
             self._hook = self._full_hook
             sys.setprofile(self._hook)
+        lines = self._lines
         place: FrameType | None = frame
         while place is not None:
             if place.f_trace is None:
                 place.f_trace = self._rearm
                 place.f_trace_lines = False
+            if lines is not None and lines.wants(place):
+                place.f_trace_lines = True
             place = place.f_back
         if sys.gettrace() is None:
             sys.settrace(self._global_trace)
@@ -130,6 +134,9 @@ class SetprofileBackend:
             threading.setprofile(self._in_thread)
         self._elsewhere = listener
 
+    def hear_lines(self, listener: LineListener) -> None:
+        self._lines = listener
+
     def _in_thread(self, frame: FrameType, event: str, arg: Any) -> None:
         """The hook of a thread that was started while the fault was on its way."""
         listener = self._elsewhere
@@ -152,6 +159,10 @@ class SetprofileBackend:
     def _global_trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         if self._root is not None and self._root(frame):
             return self._trace_all(frame)
+        lines = self._lines
+        # Before the fault nobody asks for lines, and the hook is there for opcodes only.
+        if lines is not None and self._hook is self._full_hook and lines.wants(frame):
+            return self._rearm
         return None
 
     def _rearm(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -166,6 +177,8 @@ class SetprofileBackend:
         if event == "exception":
             listener.raised(frame, arg[1])
             listener.unwinding(arg[2])
+        elif event == "line" and self._lines is not None:
+            self._lines.line(frame.f_code.co_filename, frame.f_lineno)
         return self._rearm
 
     def _rearm_thread(self, event: str, arg: Any) -> Any:

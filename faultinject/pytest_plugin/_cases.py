@@ -12,14 +12,14 @@ from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
 from faultinject.matrix import NESTED, PLAIN
 from faultinject.points import short_name
 from faultinject.pytest_plugin._collect import Param, param_of
+from faultinject.pytest_plugin._cov import told
 from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
 from faultinject.pytest_plugin._flows import Flow
-from faultinject.pytest_plugin._session import PluginSession
+from faultinject.pytest_plugin._session import FACTS, PluginSession
 from faultinject.pytest_plugin._shared import Running
 from faultinject.sweep import Judged
 
 _CASE: pytest.StashKey[FaultCase] = pytest.StashKey()
-_FACTS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 _NOT_JUDGED = ("not-reached", "unstable")
 
 
@@ -115,7 +115,7 @@ class CaseHooks:
         if call.excinfo is not None and isinstance(call.excinfo.value, CaseFailed):
             failure = call.excinfo.value
             report.longrepr = failure.representation(short=item.config.option.tbstyle in ("line", "no"))
-        facts = item.stash.get(_FACTS, None)
+        facts = item.stash.get(FACTS, None)
         if facts is not None and call.when == "call":
             report.faultinject = facts
         return report  # type: ignore[no-any-return]
@@ -125,7 +125,7 @@ class CaseHooks:
 
     def _run(self, item: pytest.Function, param: Param) -> None:
         planned, root = param.planned, item.config.rootpath
-        item.stash[_FACTS] = {}
+        item.stash[FACTS] = {}
         if planned.kind == "broken":
             raise failed_text(item, f"{param.settings.options.target.name} cannot be swept", planned.why)
         try:
@@ -145,7 +145,10 @@ class CaseHooks:
         if fault_case is not None:
             fault_case._judged = judged
         result = judged.result
-        item.stash[_FACTS] = _facts(result)
+        item.stash[FACTS] = _facts(result)
+        if param.settings.options.cover:
+            title = f"{param.settings.options.target.name} {planned.title}"
+            item.stash[FACTS]["lines"] = told([judged], [title])
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
         failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from faultinject.errors import FaultinjectError, UsageError
+from faultinject.pytest_plugin._cov import with_cover
 from faultinject.pytest_plugin._planned import Plan, Planned, committed, plan_of_matrix, plan_of_points
 from faultinject.pytest_plugin._session import PluginSession, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
@@ -42,6 +43,7 @@ def generate(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
                     "fault_sweep and put what is to be swept into `with fault_sweep():`"
                 )
             return
+        settings = with_cover(settings, metafunc.config, settings.options.target.name)
         plan = plan_for(session, settings)
     except FaultinjectError as error:
         raise pytest.Collector.CollectError(f"faultinject: {metafunc.definition.name}: {error}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from faultinject.pytest_plugin._flows import Flows
@@ -10,6 +12,8 @@ from faultinject.pytest_plugin._settings import Settings, seed_of
 from faultinject.pytest_plugin._shared import Shared
 
 _KEY: pytest.StashKey[PluginSession] = pytest.StashKey()
+FACTS: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
+"""What a test tells the summary of its cases, as values that pytest-xdist can send."""
 
 
 class PluginSession:

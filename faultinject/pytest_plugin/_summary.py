@@ -44,6 +44,10 @@ class SummaryHooks:
                 cases = f"{number} case{'s' if number > 1 else ''}"
                 terminalreporter.line(f"beneath the target, no failure: {short_name(frame)} {verdict}, {cases}")
         self._durations(terminalreporter, durations_of(config))
+        if config.getoption("faultinject_cov") is not None:
+            from faultinject.pytest_plugin._cov import report
+
+            report([f["lines"] for f in self.cases.values() if "lines" in f], terminalreporter)
 
     def _durations(self, terminalreporter: pytest.TerminalReporter, number: int | None) -> None:
         timed = [(f["seconds"], nodeid) for nodeid, f in self.cases.items() if "seconds" in f]

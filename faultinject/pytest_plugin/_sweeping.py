@@ -13,9 +13,12 @@ import pytest
 from faultinject.errors import FaultinjectError, TargetError, UsageError
 from faultinject.facts import CaseResult, Finding, Recording, Summary
 from faultinject.pytest_plugin._collect import MARK
+from faultinject.pytest_plugin._cov import told, with_cover
 from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
-from faultinject.pytest_plugin._session import session_of
+from faultinject.pytest_plugin._planned import title_of, within
+from faultinject.pytest_plugin._session import FACTS, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
+from faultinject.points import find_case
 from faultinject.reports import summarise
 from faultinject.runners._block import BlockPool, BlockRun, InBlock
 from faultinject.sweep import CaseByCase, Judged
@@ -131,6 +134,10 @@ class Block:
             ):
                 cases = _chosen(flow, settings, self._sweep.item.config)
                 self._judged = flow.judge(cases)
+                if options.cover:
+                    titles = [f"{self._name} {title_of(case.point, case.fault)}" for case in cases]
+                    facts = self._sweep.item.stash.setdefault(FACTS, {})
+                    facts.setdefault("lines", []).extend(told(self._judged, titles))
                 self.recording = flow.recording
                 self.summary = summarise(self.results, flow.recording)
         except TargetError as error:
@@ -213,7 +220,7 @@ def sweep_of(request: pytest.FixtureRequest) -> FaultSweep:
     settings = settings_for(request.config, item.get_closest_marker(MARK))
     if settings.options.target.name:
         raise UsageError("fault_sweep and a target in the mark: the one or the other names what is swept")
-    return FaultSweep(item, settings)
+    return FaultSweep(item, with_cover(settings, request.config, ""))
 
 
 def _without_own_ends(recording: Recording) -> Recording:
@@ -231,9 +238,6 @@ def _without_own_ends(recording: Recording) -> Recording:
 
 
 def _chosen(flow: CaseByCase, settings: Settings, config: pytest.Config) -> list[Any]:
-    from faultinject.points import find_case
-    from faultinject.pytest_plugin._planned import within
-
     wanted = config.getoption("faultinject_case")
     if wanted:
         return [find_case(flow.options.target.name, flow.cases, wanted)]

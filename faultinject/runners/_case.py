@@ -128,6 +128,7 @@ class CaseRun:
             second=self.second.awaited if self.second is not None else None,
             second_owners=self.expectation.second_owners,
         )
+        tracker.follow_lines(self.settings.cover)
         self.armed.on_fire = self._fired
         self._tell("armed")
         return tracker, backend
@@ -161,6 +162,8 @@ class CaseRun:
             cost: which probes to look through: ``all``, or ``cheap`` when screening.
         """
         backend.remove()
+        if tracker.lines is not None:
+            self.facts["lines"] = tracker.lines.found()
         self._end_arrival(tracker)
         fault = tracker.fault
         returned = self.held[1] is None

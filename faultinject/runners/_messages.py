@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         deadline: seconds that a clean-up may take.
         probes, without: probes to look through, or to leave out; empty for all.
         ignore: globs ``probe:key`` of what is not the target's.
+        cover: globs of modules whose lines are told that run while a fault is on its way.
     """
 
     level: Level = "steps"
@@ -44,6 +45,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     probes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    cover: tuple[str, ...] = ()
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,6 +131,7 @@ class Screener:
                 returned=True,
                 seconds=time.perf_counter() - run.started,
                 owned=tuple(o.name for o in tracker.owned),
+                lines=tracker.lines.found() if tracker.lines is not None else (),
             )
         )
         os._exit(_REPORTED)
@@ -159,6 +160,7 @@ class Screener:
             own=self.target.own,
             second_owners=expectation.second_owners,
         )
+        tracker.follow_lines(settings.cover)
         backend.install(tracker, tracker.is_root if settings.level == "opcodes" else None)
         held = list(constructor.construct(call))
         run = self.run

@@ -30,6 +30,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             alike, or ``none``; ``auto`` is ``each`` where that takes less than half a minute.
         repeats: how often a verdict must be seen, of at most `tries` runs, before it accuses.
         time_limit: seconds a case may take; 0 derives it from the recording.
+        cover: globs of modules whose lines are told that run while a fault is on its way.
         limit: most points at level ``nth``, sampled with `seed`; 0 for all.
     """
 
@@ -56,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     probes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    cover: tuple[str, ...] = ()
     limit: int = 0
     seed: int = 0
 
@@ -97,4 +99,5 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             probes=self.probes,
             without=self.without,
             ignore=self.ignore,
+            cover=self.cover,
         )

@@ -17,6 +17,7 @@ from faultinject.facts import Phase
 from faultinject.faults import Arriving
 from faultinject.tracking._ledger import Ledger, Path
 from faultinject.tracking._levels import Identifier, Site
+from faultinject.tracking._lines import FaultLines
 from faultinject.tracking._names import (
     GUARDS,
     first_argument,
@@ -157,6 +158,8 @@ class Tracker:
         self.release_mode = False
         self.sent: Arriving | None = None
         """A signal that the handler sends at the instruction it was told of."""
+        self.lines: FaultLines | None = None
+        """Told of the lines that run from the fault on."""
         self.on_raised: Callable[[FrameType, BaseException], None] | None = None
         """Told of each exception that passes an own frame while no fault is on its way."""
 
@@ -489,8 +492,16 @@ class Tracker:
         self._again_at = (id(place.f_code), place.f_lasti)
         self._await_second()
         self.backend.hear_threads(self.watch)
+        if self.lines is not None:
+            self.lines.on = True
         self.backend.before_raise(frame)
         strike()
+
+    def follow_lines(self, modules: Sequence[str]) -> None:
+        """Note the lines of these modules (globs) that run from the fault on; to be asked before `install`."""
+        if modules:
+            self.lines = FaultLines(modules)
+            self.backend.hear_lines(self.lines)
 
     def see_fault(self, place: FrameType, path: Path) -> FaultSeen:
         """What is to be known later of a fault that comes now, at the line of `place`."""

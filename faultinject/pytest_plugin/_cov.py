@@ -1,0 +1,88 @@
+"""``--faultinject-cov``: what the cases ran of the clean-up code, from each process to the one that reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from faultinject.cleanup_coverage import Tally, ranges, write_data
+from faultinject.points import module_of
+from faultinject.pytest_plugin._settings import Settings
+from faultinject.sweep import Judged
+
+DATA = Path(".faultinject") / "coverage"
+"""Beneath the project's root; in a folder that pytest-cov and ``coverage combine`` do not look into."""
+
+Told = list[tuple[str, dict[str, list[int]], list[str]]]
+"""(title, lines by file, further files) of some cases, as values that pytest-xdist can send."""
+
+
+def with_cover(settings: Settings, config: pytest.Config, frame: str) -> Settings:
+    """The settings of a test whose clean-up coverage is asked for, if it is.
+
+    Args:
+        frame: ``module:qualname`` of what is swept: its package is looked at where no modules were named.
+    """
+    asked = config.getoption("faultinject_cov")
+    if asked is None:
+        return settings
+    globs = [glob.strip() for glob in asked.split(",") if glob.strip()]
+    if not globs:
+        top = module_of(frame).partition(".")[0]
+        globs = [top, f"{top}.*"] if top else ["*"]
+    options = msgspec.structs.replace(settings.options, cover=tuple(globs))
+    return msgspec.structs.replace(settings, options=options)
+
+
+def told(judged: Iterable[Judged], titles: Iterable[str]) -> Told:
+    """What some cases ran."""
+    found: Told = []
+    for one, title in zip(judged, titles, strict=True):
+        lines = one.observation.lines if one.observation is not None else ()
+        file = one.result.point.file
+        found.append((title, {path: list(numbers) for path, numbers in lines}, [file] if file else []))
+    return found
+
+
+def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the clean-up coverage of a run, and write its data."""
+    config = terminalreporter.config
+    tally = Tally()
+    for telling in tellings:
+        for title, lines, files in telling:
+            tally.add(title, lines, files)
+    terminalreporter.section("clean-up coverage: lines of except, finally and __exit__ that ran under some fault")
+    rows = tally.coverage()
+    if not rows:
+        terminalreporter.line("no clean-up code in the modules that were looked at")
+        return
+    names = [_shown(row.file, config) for row in rows]
+    width = max(map(len, [*names, "TOTAL"]))
+    for name, row in zip(names, rows, strict=True):
+        terminalreporter.line(_row(name.ljust(width), len(row.ran), len(row.lines)))
+        for region, lines in row.never:
+            where = f" in {region.where}" if region.where else ""
+            terminalreporter.line(f"    never: {ranges(lines)} ({region.kind}{where}, line {region.line})")
+    if len(rows) > 1:
+        ran, total = sum(len(row.ran) for row in rows), sum(len(row.lines) for row in rows)
+        terminalreporter.line(_row("TOTAL".ljust(width), ran, total))
+    path = config.rootpath / DATA
+    if write_data(tally, path):
+        ignore = path.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        terminalreporter.line(f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts")
+
+
+def _row(name: str, ran: int, total: int) -> str:
+    return f"{name}  {ran:>4} of {total:>4}  {100 * ran / total:3.0f}%"
+
+
+def _shown(file: str, config: pytest.Config) -> str:
+    path = Path(file)
+    root: Any = config.rootpath
+    return str(path.relative_to(root)) if path.is_relative_to(root) else file
