@@ -1,18 +1,17 @@
 """Faults in this process: one named callable fails when it is called, several such make a schedule.
 
-What is named is replaced where it is looked up, as `unittest.mock.patch` does: whoever did ``from module import
-function`` keeps the original, so name it in the module that uses it. For isolation, and for every place a target
-has, sweep it; this is for a test that wants one fault at one place, or a few together.
+What is named is replaced where it is looked up, as `unittest.mock.patch` does: whoever did ``from module
+import function`` keeps the original, so name it in the module that uses it. For isolation, and for every
+place a target has, sweep it; this is for a test that wants one fault at one place, or a few together.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import Lock
 from types import FrameType
-from typing import Any
 
 import msgspec
 
@@ -126,20 +125,22 @@ class _Teller:
         self._numbers: dict[int, list[int]] = {}
 
     def begin(self, frame: FrameType, name: str, function: object) -> bool:
+        __tracebackhide__ = True
         with self._lock:
             number = self.seen.calls[self.place] = self.seen.calls.get(self.place, 0) + 1
             self._numbers.setdefault(id(frame), []).append(number)
             due = self._due("before", number)
         if due is not None:
             self._leave(frame)
-            due()
+            _strike(due, f"before {self.place}")
         return True
 
     def end(self, frame: FrameType, function: object) -> None:
+        __tracebackhide__ = True
         with self._lock:
             due = self._due("after", self._leave(frame))
         if due is not None:
-            due()
+            _strike(due, f"after {self.place}")
 
     def failed(self, frame: FrameType, function: object) -> None:
         self._leave(frame)
@@ -152,30 +153,22 @@ class _Teller:
             self._numbers.pop(id(frame), None)
         return number
 
-    def _due(self, phase: Phase, number: int) -> Callable[[], None] | None:
-        """What raises the fault of that call, if it has one."""
+    def _due(self, phase: Phase, number: int) -> FaultSpec | None:
+        """The fault of that call, if it has one."""
         for one, spec in self.waiting:
             last = one.occurrence + one.times if one.times else number + 1
             if one.phase == phase and one.occurrence <= number < last:
                 self.seen.fired.append(one)
-                return lambda: _strike(spec, f"{phase} {self.place}")
+                return spec
         return None
 
 
 def _strike(spec: FaultSpec, where: str) -> None:
+    __tracebackhide__ = True
     if spec.kind == "signal":
         deliver(spec)
     else:
         raise make(spec, where)
-
-
-def injection(place: str, fault: Any = "RuntimeError", **how: Any) -> Injection:
-    """An injection whose fault may be given as a class.
-
-    Raises:
-        UsageError: the fault is neither a name nor an exception class.
-    """
-    return Injection(place, fault_name(fault), **how)
 
 
 def fault_name(fault: object) -> str:
@@ -183,5 +176,7 @@ def fault_name(fault: object) -> str:
     if isinstance(fault, str):
         return fault
     if isinstance(fault, type) and issubclass(fault, BaseException):
-        return fault.__name__ if fault.__module__ == "builtins" else f"{fault.__module__}:{fault.__qualname__}"
+        return (
+            fault.__name__ if fault.__module__ == "builtins" else f"{fault.__module__}:{fault.__qualname__}"
+        )
     raise UsageError(f"{fault!r} is no fault: give a name such as OSError:ENOSPC, or an exception class")

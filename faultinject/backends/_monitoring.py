@@ -217,7 +217,7 @@ class MonitoringBackend:
                 if sent is not None:
                     sent["now"]  # no call after this: it would be where the signal is handled
 
-        callbacks = {
+        callbacks: dict[int, Callable[..., Any]] = {
             events.PY_START: start,
             events.PY_RESUME: resume,
             events.PY_THROW: throw,

@@ -273,7 +273,9 @@ class Patch:
 
     def _look_in_class(self, holder: type) -> None:
         if self.attribute == "__new__":
-            raise UsageError(f"{self.what} {self.name}: name the class instead, {self.name.rpartition('.')[0]}")
+            raise UsageError(
+                f"{self.what} {self.name}: name the class instead, {self.name.rpartition('.')[0]}"
+            )
         raw: Any = inspect.getattr_static(holder, self.attribute)
         self.function = self.call = raw
         if isinstance(raw, staticmethod):

@@ -2,7 +2,8 @@
 
 Each tells its teller of a call in the three moments that a hook would: before it, after it, or that it
 failed. Arguments and result are let go before a fault passes: its traceback holds the wrapper's frame, and
-with it whatever that still names.
+with it whatever that still names. Pytest leaves their frames out of what it shows, by the variable that it
+looks for.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def _plain(teller: Teller, name: str, function: Any, call: Callable[..., Any]) -
     begin, end, failed = teller.begin, teller.end, teller.failed
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         frame = _caller(sys._getframe(1))
         try:
             told = begin(frame, name, function)
@@ -78,6 +80,7 @@ def _generator(teller: Teller, name: str, function: Any, call: Callable[..., Any
     begin, end, failed = teller.begin, teller.end, teller.failed
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         try:
             told = begin(_caller(sys._getframe(1)), name, function)
         except BaseException:
@@ -108,6 +111,7 @@ def _coroutine(teller: Teller, name: str, function: Any, call: Callable[..., Any
     begin, end, failed = teller.begin, teller.end, teller.failed
 
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         try:
             told = begin(_caller(sys._getframe(1)), name, function)
         except BaseException:
@@ -157,6 +161,7 @@ class Standin:
         vars(self).update(members)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         call = self._call
         try:
             return call(*args, **kwargs)

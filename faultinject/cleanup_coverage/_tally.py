@@ -59,8 +59,8 @@ class Tally:
     def coverage(self) -> list[FileCoverage]:
         """The files that have clean-up code, by name."""
         ran: dict[str, set[int]] = {}
-        for lines in self.by_case.values():
-            for file, numbers in lines.items():
+        for case in self.by_case.values():
+            for file, numbers in case.items():
                 ran.setdefault(file, set()).update(numbers)
         found: list[FileCoverage] = []
         for file in sorted(self.files):

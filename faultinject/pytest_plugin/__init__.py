@@ -14,9 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from faultinject.ledger import resource_ledger as Ledger
     from faultinject.pytest_plugin._cases import FaultCase
     from faultinject.pytest_plugin._inject import Inject
-    from faultinject.pytest_plugin._ledger import ResourceLedger
     from faultinject.pytest_plugin._sweeping import FaultSweep
 
 OPTIONS = (
@@ -53,8 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "faultinject(target, level, faults, ...): one test for each place at which the target can fail, and each "
-        "fault; without a target, settings of the `fault_sweep` in the test's body",
+        "faultinject(target, level, faults, ...): one test for each place at which the target can fail "
+        "and each fault; without a target, settings of the `fault_sweep` in the test's body",
     )
     if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
         from faultinject.pytest_plugin._xdist import ControllerHooks
@@ -87,11 +87,11 @@ def fault_sweep(request: pytest.FixtureRequest) -> FaultSweep:
 
 
 @pytest.fixture
-def resource_ledger() -> ResourceLedger:
+def resource_ledger() -> type[Ledger]:
     """``with resource_ledger():`` fails the test if the block leaves anything behind."""
-    from faultinject.pytest_plugin._ledger import ResourceLedger
+    from faultinject.ledger import resource_ledger as ledger
 
-    return ResourceLedger()
+    return ledger
 
 
 @pytest.fixture

@@ -38,7 +38,9 @@ class FaultCase:
     def result(self) -> CaseResult:
         """The case with its verdict, problems and what was owned, released and left."""
         if self._judged is None:
-            raise RuntimeError("the case is judged when the test's setup is over: look at it in the test's body")
+            raise RuntimeError(
+                "the case is judged when the test's setup is over: look at it in the test's body"
+            )
         return self._judged.result
 
     @property
@@ -108,9 +110,7 @@ class CaseHooks:
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         report: Any = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, CaseFailed):
             failure = call.excinfo.value

@@ -97,7 +97,7 @@ _LINE = re.compile(r"(?<=[^\s:]):\d+(?= )")
 
 
 def _keep_last_failed(metafunc: pytest.Metafunc, planned: Sequence[Planned]) -> None:
-    """Let ``--lf`` and ``--ff`` know a test again whose line has moved, as it does where the target is mended."""
+    """Let ``--lf`` and ``--ff`` know a test again whose line has moved, as where the target is mended."""
     plugin = metafunc.config.pluginmanager.get_plugin("lfplugin")
     # Its keys are texts, and since pytest 9.2 values that print as the same texts.
     last: dict[Any, bool] = getattr(plugin, "lastfailed", {})

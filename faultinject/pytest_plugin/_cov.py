@@ -1,4 +1,4 @@
-"""``--faultinject-cov``: what the cases ran of the clean-up code, from each process to the one that reports."""
+"""``--faultinject-cov``: what the cases ran of the clean-up code, brought to the process that reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
     for telling in tellings:
         for title, lines, files in telling:
             tally.add(title, lines, files)
-    terminalreporter.section("clean-up coverage: lines of except, finally and __exit__ that ran under some fault")
+    terminalreporter.section(
+        "clean-up coverage: lines of except, finally and __exit__ that ran under some fault"
+    )
     rows = tally.coverage()
     if not rows:
         terminalreporter.line("no clean-up code in the modules that were looked at")
@@ -64,9 +66,9 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
     width = max(map(len, [*names, "TOTAL"]))
     for name, row in zip(names, rows, strict=True):
         terminalreporter.line(_row(name.ljust(width), len(row.ran), len(row.lines)))
-        for region, lines in row.never:
+        for region, never in row.never:
             where = f" in {region.where}" if region.where else ""
-            terminalreporter.line(f"    never: {ranges(lines)} ({region.kind}{where}, line {region.line})")
+            terminalreporter.line(f"    never: {ranges(never)} ({region.kind}{where}, line {region.line})")
     if len(rows) > 1:
         ran, total = sum(len(row.ran) for row in rows), sum(len(row.lines) for row in rows)
         terminalreporter.line(_row("TOTAL".ljust(width), ran, total))
@@ -75,7 +77,9 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n")
-        terminalreporter.line(f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts")
+        terminalreporter.line(
+            f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts"
+        )
 
 
 def _row(name: str, ran: int, total: int) -> str:

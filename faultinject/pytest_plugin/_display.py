@@ -1,4 +1,4 @@
-"""What a failing case shows: a person's own code, what was owned there, what is left, and how to run it again."""
+"""What a failing case shows: the user's own code, what was owned there, what is left, how to run it again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+from _pytest.outcomes import Failed
 
 from faultinject.facts import CaseResult, Left, Observation, Owned, Point, Recording
 from faultinject.matrix import release_order
@@ -24,7 +25,7 @@ _STAYED = ("leak", "late", "state")
 Place = tuple[str, int]
 
 
-class CaseFailed(pytest.fail.Exception):
+class CaseFailed(Failed):
     """A case that is a violation.
 
     Args:
@@ -183,7 +184,9 @@ def _problems(result: CaseResult) -> list[str]:
 
 
 def _main(result: CaseResult) -> str:
-    main = [p.what for p in result.problems if p.verdict == result.verdict and p.violation == result.violation]
+    main = [
+        p.what for p in result.problems if p.verdict == result.verdict and p.violation == result.violation
+    ]
     return main[0] if main and main[0] else LONG.get(result.verdict, result.verdict)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pytest
 
+from faultinject.errors import FaultinjectError
 from faultinject.facts import Phase
 from faultinject.injection import Injected, Injection, fault_name, injected
 
@@ -45,11 +46,18 @@ class Inject:
         Returns:
             What becomes of it: how often the place was called, and whether the fault came.
 
-        Raises:
-            UsageError: see `faultinject.injection.injected`.
+        The test fails where the place is not found, or the fault is unknown.
         """
-        one = Injection(place, fault_name(fault), phase, occurrence, times)
-        seen = self._undo.enter_context(injected(one))
+        __tracebackhide__ = True
+        try:
+            one = Injection(place, fault_name(fault), phase, occurrence, times)
+            seen = self._undo.enter_context(injected(one))
+        except FaultinjectError as error:
+            wrong = str(error)
+        else:
+            wrong = ""
+        if wrong:
+            pytest.fail(f"inject: {wrong}", pytrace=False)
         if required:
             self._required.append(seen)
         return seen

@@ -23,7 +23,8 @@ class Planned(msgspec.Struct, frozen=True):
     """One test to be.
 
     Attributes:
-        kind: ``case``; ``matrix`` for the test that the committed matrix has every call; ``broken`` for the one
+        kind: ``case``; ``matrix`` for the test that the committed matrix has every call; ``broken`` for the
+            one
             test of a target that cannot be recorded.
         title: what stands in brackets behind the test's name.
         key: finds the point in a recording, see `keys_of`.
@@ -142,7 +143,7 @@ def _columns(matrix: Matrix) -> list[tuple[Phase, str]]:
         for label in row.verdicts:
             phase, _, fault = label.partition(" ")
             if phase in PHASES and " " not in fault:
-                found[phase, fault] = None  # type: ignore[index] # a phase, as was just seen
+                found[phase, fault] = None
     return list(found)
 
 

@@ -42,7 +42,9 @@ class SummaryHooks:
                 terminalreporter.line(line)
             for (frame, verdict), number in sorted(beneath.items()):
                 cases = f"{number} case{'s' if number > 1 else ''}"
-                terminalreporter.line(f"beneath the target, no failure: {short_name(frame)} {verdict}, {cases}")
+                terminalreporter.line(
+                    f"beneath the target, no failure: {short_name(frame)} {verdict}, {cases}"
+                )
         self._durations(terminalreporter, durations_of(config))
         if config.getoption("faultinject_cov") is not None:
             from faultinject.pytest_plugin._cov import report

@@ -12,15 +12,15 @@ import pytest
 
 from faultinject.errors import FaultinjectError, TargetError, UsageError
 from faultinject.facts import CaseResult, Finding, Recording, Summary
+from faultinject.points import find_case
 from faultinject.pytest_plugin._collect import MARK
 from faultinject.pytest_plugin._cov import told, with_cover
 from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
 from faultinject.pytest_plugin._planned import title_of, within
 from faultinject.pytest_plugin._session import FACTS, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
-from faultinject.points import find_case
 from faultinject.reports import summarise
-from faultinject.runners._block import BlockPool, BlockRun, InBlock
+from faultinject.runners import BlockPool, BlockRun, InBlock
 from faultinject.sweep import CaseByCase, Judged
 from faultinject.targets import Target
 
@@ -148,7 +148,11 @@ class Block:
         """The block ran unharmed: say what it did when it was not."""
         item, settings = self._sweep.item, self._sweep.settings
         if self._error is not None:
-            why = f"{self._error.original.rstrip()}\n{self._error}" if self._error.original else str(self._error)
+            why = (
+                f"{self._error.original.rstrip()}\n{self._error}"
+                if self._error.original
+                else str(self._error)
+            )
             raise failed_text(item, "the block cannot be swept", why)
         findings = [f for f in self.summary.findings if f.violation and f.verdict not in settings.allow]
         if findings:
@@ -204,8 +208,8 @@ class _SecondBlock(_Passed):
     def __init__(self, sweep: FaultSweep, second: _Second) -> None:
         super().__init__(sweep)
 
-    def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
-        if error is None:
+    def __exit__(self, *error: object) -> None:
+        if not any(error):
             raise _Ended
 
 

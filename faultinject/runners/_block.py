@@ -1,8 +1,8 @@
 """A block of code as the target: a case is a copy of the process that was made where the block begins.
 
 Nothing is imported or called anew. The process that comes to the block forks its lanes there, each lane forks
-one copy for each order, and the copy runs on into the block, at whose end it is judged and ends. What had been
-made before the block is there in each copy, as it is in life.
+one copy for each order, and the copy runs on into the block, at whose end it is judged and ends. What had
+been made before the block is there in each copy, as it is in life.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ class BlockRun:
         self.again = again
         for name, number in (("stdout", 1), ("stderr", 2)):
             # Whoever captures the caller's output must not get that of its copies.
-            setattr(sys, name, open(number, "w", buffering=1, errors="replace", closefd=False))
+            stream = open(number, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115 - kept
+            setattr(sys, name, stream)
         self.work: _Recorder | _Case
 
     def prepare(self) -> None:
@@ -319,8 +320,8 @@ class _Held(list[Any]):
             traceback.clear_frames(error.__traceback__)
             place = error.__traceback__
             while place is not None:
-                # Python 3.11 keeps what was once asked for of a frame's variables, and brings it up to date only
-                # when it is asked again.
+                # Python 3.11 keeps what was once asked for of a frame's variables, and brings it up to
+                # date only when it is asked again.
                 _ = place.tb_frame.f_locals
                 place = place.tb_next
             error.__traceback__ = None

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from faultinject.errors import FaultinjectError, TargetError
 from faultinject.facts import Observation

@@ -74,7 +74,7 @@ class Sweep:
         self.spoken_for: dict[tuple[object, ...], str] = {}
         """Class of clean cases -> id of the one that was confirmed for them."""
         self.observed: dict[str, Observation] | None = None
-        """By case id, the last observation; kept, with what the case's process wrote, where this is a dict."""
+        """By case id, the last observation, with what the process wrote; kept where this is a dict."""
         self.begun = False
         """Whether the reporter was told of the start; only then is there an end to tell it of."""
 

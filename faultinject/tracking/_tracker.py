@@ -498,7 +498,7 @@ class Tracker:
         strike()
 
     def follow_lines(self, modules: Sequence[str]) -> None:
-        """Note the lines of these modules (globs) that run from the fault on; to be asked before `install`."""
+        """Note the lines of modules (globs) that run from the fault on; to be asked before `install`."""
         if modules:
             self.lines = FaultLines(modules)
             self.backend.hear_lines(self.lines)
