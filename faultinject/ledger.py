@@ -7,6 +7,9 @@ what is left when something fails, sweep the constructor.
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -38,7 +41,9 @@ class LeftBehind(AssertionError):
 class resource_ledger:
     """``with resource_ledger():`` raises `LeftBehind` if the block leaves anything.
 
-    Where an exception comes out of the block, that goes on, and what was left is a note of it.
+    Where an exception comes out of the block, that goes on, and what was left is a note of it. While the
+    block
+    runs, temporary files go to a directory of their own: those of others come and go.
 
     Args:
         settle: seconds in which threads and processes may still end.
@@ -70,6 +75,7 @@ class resource_ledger:
 
     def __enter__(self) -> Self:
         gc.collect()  # what others left to finalizers goes before the block, not within it
+        self._directory = _OwnDirectory()
         self._before = self._look.snapshot("all")
         return self
 
@@ -77,7 +83,10 @@ class resource_ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         __tracebackhide__ = True
-        self.left = self._settled()
+        try:
+            self.left = self._settled()
+        finally:
+            self._directory.close()
         if not self.left:
             return
         if error is None:
@@ -115,6 +124,23 @@ class resource_ledger:
                 if not any(fnmatchcase(f"{probe}:{key}", glob) for glob in self._ignore)
             )
         )
+
+
+class _OwnDirectory:
+    """A temporary directory for a while, as ``TMPDIR`` and `tempfile` understand it."""
+
+    def __init__(self) -> None:
+        self._before = os.environ.get("TMPDIR"), tempfile.tempdir
+        self._path = tempfile.mkdtemp(prefix="ledger-")
+        os.environ["TMPDIR"] = tempfile.tempdir = self._path
+
+    def close(self) -> None:
+        variable, tempfile.tempdir = self._before
+        if variable is None:
+            os.environ.pop("TMPDIR", None)
+        else:
+            os.environ["TMPDIR"] = variable
+        shutil.rmtree(self._path, ignore_errors=True)
 
 
 def _resources(taken: Snapshot, states: set[str]) -> Snapshot:

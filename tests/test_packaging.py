@@ -78,12 +78,12 @@ def test_the_versions_agree() -> None:
     assert f"## {faultinject.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_torch_vllm_and_ray_are_extras_only() -> None:
+def test_what_is_heavy_is_an_extra_only() -> None:
     project = pyproject()["project"]
     names = {re.split(r"[<>=]", d)[0] for d in project["dependencies"]}
     assert names == {"psutil", "pluggy", "msgspec", "typer", "rich", "jinja2"}
     assert all(">=" in d for d in project["dependencies"])
-    assert set(project["optional-dependencies"]) == {"torch", "vllm", "ray"}
+    assert set(project["optional-dependencies"]) == {"torch", "vllm", "ray", "hypothesis", "coverage"}
 
 
 def test_the_wheel_holds_the_packages_the_model_and_the_type_marks(tmp_path: Path) -> None:

@@ -259,6 +259,20 @@ class SetprofileBackend:
             self._raised = lambda: exception
         sys.setprofile(self._late)
 
+    def _trace_lines(self, frame: FrameType) -> None:
+        """Hear of lines again, once the trace function that raised was removed: from the next call on."""
+        lines = self._lines
+        if lines is None:
+            return
+        place: FrameType | None = frame
+        while place is not None:
+            if lines.wants(place):
+                lines.line(place.f_code.co_filename, place.f_lineno)
+                place.f_trace = self._rearm
+                place.f_trace_lines = True
+            place = place.f_back
+        sys.settrace(self._global_trace)
+
     def _late(self, frame: FrameType, event: str, arg: Any) -> None:
         exception = self._raised() if self._raised is not None else None
         trace = exception.__traceback__ if exception is not None else None
@@ -268,6 +282,7 @@ class SetprofileBackend:
             self._raised = None
             sys.setprofile(self._hook)
             self._listener.unwinding(trace)
+            self._trace_lines(frame)
         del exception, trace
         self._hook(frame, event, arg)
 

@@ -99,7 +99,7 @@ class CaseRun:
         self._tell("done")
 
     def swallowed_by(self, name: str) -> None:
-        """The fault did not come out, and no frame that was heard to return has swallowed it: this one did."""
+        """The fault did not come out, and no frame heard to return has swallowed it: this one did."""
         self._held_back_by = name
 
     def arm(self, call: Call, own: OwnNames | None = None) -> tuple[Tracker, Backend]:

@@ -26,8 +26,7 @@ class CaseByCase:
     """A context manager: entering it records the target, leaving it ends every process.
 
     Args:
-        options: what is asked for. Where cases are screened by fork, one screen covers all that `expect`
-            names.
+        options: what is asked for. Where cases are screened by fork, one screen has all that `expect` names.
         adjust: as of `Sweep`.
         pool: lanes that are there already; they stay the caller's to end.
 

@@ -1,0 +1,161 @@
+"""What becomes of the cases of a marked test, and what a failing one shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+from tests.pytest_plugin.conftest import MARKED, MATRIX, MENDED, Project
+
+GREET = "test_gives_back[Client.__init__:8 Client.greet before RuntimeError]"
+
+
+def test_a_failing_case_shows_the_users_code_what_is_owned_and_left_and_how_to_run_it_again(
+    project: Project,
+) -> None:
+    project.write("test_client.py", MARKED)
+    result = project.run("--junitxml=junit.xml", "--faultinject-durations=2", "-rf")
+    result.assert_outcomes(passed=2, failed=2)
+    text = result.stdout.str()
+    shown = text[text.index("client.py:8: RuntimeError comes in place of Client.greet") :]
+    assert ">     8          self.greet()" in shown
+    assert re.search(r"fds \(\+2 fds\)  client.py:7 pipe  close +LEFT", shown)
+    assert re.search(
+        r"fd \d+ -> pipe:\[\d+\] \(fds\), given back only at interpreter exit; from client.py:7", shown
+    )
+    assert "RuntimeError: injected by faultinject before client:Client.greet (injected)" in shown
+    assert re.search(r"^E   leak: \+2 fds: .* not given back before the process ended$", shown, re.M)
+    # None of the tool's own frames, nor of pytest's way to them.
+    assert not re.search(r"^\S*(faultinject|site-packages|pluggy)/\S*\.py:\d+", text, re.M)
+    assert f"FAILED test_client.py::{GREET} - leak: +2 fds" in text
+    assert "faultinject: slowest 2 of 4 cases" in text
+    assert "beneath the target, no failure: pipe leak, 1 case" in text
+    failure = ElementTree.parse(project.path / "junit.xml").find(".//failure")
+    assert failure is not None
+    assert failure.attrib["message"].startswith("leak: +2 fds")
+    replay = shlex.split(re.findall(r"Run this case alone: faultinject (.*)", shown)[0])
+    again = subprocess.run(
+        [sys.executable, "-m", "faultinject", *replay], cwd=project.path, capture_output=True, text=True
+    )
+    assert again.returncode == 1, again.stderr
+    assert f"case {replay[1]}: before Client.greet" in again.stdout
+    assert project.left() == []
+
+
+def test_what_failed_last_is_run_again_although_the_repair_has_moved_its_line(project: Project) -> None:
+    project.write("pytest.ini", "[pytest]\n")
+    project.write("test_client.py", MARKED + "\ndef test_other():\n    pass\n")
+    first = project.run("-x", "-p", "cacheprovider")
+    first.assert_outcomes(passed=2, failed=1)
+    first.stdout.fnmatch_lines(["*stopping after 1 failures*"])
+    project.write("client.py", MENDED)
+    again = project.run("--lf", "-p", "cacheprovider", "-v")
+    again.assert_outcomes(passed=1, deselected=again.parseoutcomes().get("deselected", 0))
+    again.stdout.fnmatch_lines(["*:12 Client.greet before RuntimeError] PASSED*"])
+
+
+def test_violations_of_the_committed_matrix_are_expected_where_it_is_the_baseline(project: Project) -> None:
+    project.commit_matrix()
+    project.write("test_client.py", MARKED)
+    project.run("--faultinject-baseline=matrix").assert_outcomes(passed=3, xfailed=2)
+    project.write("client.py", MENDED)
+    mended = project.run("--faultinject-baseline=matrix", "-k", "greet")
+    mended.assert_outcomes(failed=2, deselected=3)
+    mended.stdout.fnmatch_lines(["*clean now, but *client-Client.toml still has it as leak*"])
+
+
+def test_a_committed_matrix_that_is_out_of_date_fails(project: Project) -> None:
+    lacks = MATRIX[: MATRIX.index("[[step]]\nnumber = 2")] + (
+        '[[step]]\nnumber = 2\ncallee = "client:Client.salute"\nline = 8\n'
+        'verdicts = { "before RuntimeError" = "leak" }\n'
+    )
+    project.commit_matrix(lacks)
+    project.write("test_client.py", MARKED)
+    result = project.run()
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E   client:Client makes no such call any more",
+            "*write it anew with `faultinject matrix client:Client`*",
+            "E   2 fault points are not in *client-Client.toml",
+            "E       after client:Client.greet #1",
+            "E       before client:Client.greet #1",
+        ]
+    )
+
+
+LOOKS = """\
+import pytest
+
+@pytest.mark.faultinject("client:Client", release="close", faults="RuntimeError", names="greet",
+                         phases="before", repeats=1, allow=["leak"])
+def test_looks_at_its_case(fault_case):
+    assert fault_case.verdict == "leak"
+    assert fault_case.point.line == 8
+    assert fault_case.fault == "RuntimeError"
+    assert fault_case.exception.startswith("RuntimeError: injected")
+    assert fault_case.result.owned == ("fds",)
+    assert fault_case.observation.left
+    assert "leak" in repr(fault_case)
+
+@pytest.mark.faultinject("absent:Client")
+def test_of_no_target():
+    pass
+
+def test_without_a_mark(fault_case):
+    pass
+"""
+
+
+def test_the_body_may_look_at_its_case_and_one_broken_target_leaves_the_others_alone(
+    project: Project,
+) -> None:
+    project.write("test_client.py", LOOKS)
+    result = project.run()
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*fault_case needs @pytest.mark.faultinject(target=...) on the test*",
+            "E   absent:Client cannot be swept",
+            "*no module 'absent' can be imported*",
+        ]
+    )
+
+
+KILLS = """\
+import os
+import signal
+
+
+class Client:
+    def __init__(self):
+        self.inbox, self.outbox = os.pipe()
+        try:
+            self.greet()
+        except OSError:
+            os.kill(os.getppid(), signal.SIGKILL)
+        except BaseException:
+            self.close()
+            raise
+
+    def greet(self):
+        os.write(self.outbox, b"x")
+
+    def close(self):
+        os.close(self.inbox)
+        os.close(self.outbox)
+"""
+
+
+def test_a_case_that_ends_the_process_that_runs_it_fails_and_the_next_one_runs(project: Project) -> None:
+    project.write("client.py", KILLS)
+    marked = MARKED.replace(
+        'faults="RuntimeError"', 'faults="OSError:EIO,RuntimeError", names="greet", phases="before"'
+    )
+    project.write("test_client.py", marked)
+    result = project.run("--faultinject-runner=zygote", "--faultinject-jobs=1")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*a worker of target client:Client was ended from outside*"])

@@ -1,0 +1,106 @@
+"""A block in the body of a test is the target."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.pytest_plugin.conftest import Project
+
+BLOCKS = """\
+import os
+import pytest
+import client
+
+pytestmark = pytest.mark.faultinject(faults="RuntimeError", repeats=1)
+
+def test_leaves(fault_sweep, tmp_path):
+    (tmp_path / "made once").mkdir()
+    with fault_sweep() as sweep:
+        made = client.Client()
+    made.close()
+
+def test_gives_back(fault_sweep, capfd):
+    with fault_sweep() as sweep:
+        print("in the block")
+        made = client.Sound()
+    made.close()
+    assert capfd.readouterr().out == "in the block\\n"
+    mine = [r for r in sweep.results if r.point.caller == "client:Sound.__init__"]
+    assert mine and not any(r.violation for r in mine)
+    assert {(r.phase, r.point.line) for r in mine if "greet" in r.point.callee} == {("before", 22),
+    ("after", 22)}
+
+def test_what_stays_once_per_process_is_no_leak(fault_sweep):
+    with fault_sweep() as sweep:
+        client.cached()
+        os.getpid()
+    assert sweep.summary.violations == 0
+
+def test_fails_by_itself(fault_sweep):
+    with fault_sweep():
+        client.Client()
+        raise ValueError("by itself")
+
+async def in_a_coroutine(fault_sweep):
+    with fault_sweep():
+        pass
+
+def test_in_a_coroutine(fault_sweep):
+    with pytest.raises(Exception, match="sweeps no block of a coroutine"):
+        in_a_coroutine(fault_sweep).send(None)
+
+def test_swallows(fault_sweep):
+    with fault_sweep() as sweep:
+        try:
+            client.fails_politely()
+        except RuntimeError:
+            pass
+    assert sweep.summary.violations == 0
+    assert any(r.handled_by.endswith(":test_swallows") for r in sweep.results)
+"""
+
+SOUND = """
+
+class Sound(Client):
+    def __init__(self):
+        self.inbox, self.outbox = os.pipe()
+        try:
+            self.greet()
+        except BaseException:
+            self.close()
+            raise
+
+
+KEPT = []
+
+
+def cached():
+    if not KEPT:
+        KEPT.append(os.pipe())
+
+
+def fails_politely():
+    os.getppid()
+"""
+
+
+@pytest.mark.timeout(240)
+def test_a_block_is_swept_before_it_runs_and_only_the_leak_in_it_fails(project: Project) -> None:
+    project.write("client.py", (project.path / "client.py").read_text() + SOUND)
+    lines = (project.path / "client.py").read_text().splitlines()
+    assert "self.greet()" in lines[21]
+    project.write("test_client.py", BLOCKS)
+    result = project.run()
+    text = result.stdout.str()
+    assert result.parseoutcomes() == {"passed": 4, "failed": 2}, text
+    assert "E   1. leak, 2 cases: Client.__init__ has no handler around line 8 that releases fds" in text
+    assert ">     8          self.greet()" in text
+    assert "E       ValueError: by itself" in text or "E           ValueError: by itself" in text
+    again = re.findall(r'Run this case alone: pytest "(\S+)" --faultinject-case (\w+)', text)
+    assert len(again) == 1
+    alone = project.run(again[0][0], "--faultinject-case", again[0][1])
+    alone.assert_outcomes(failed=1)
+    alone.stdout.fnmatch_lines(["1 violations in 1 cases of the block"])
+    assert project.left() == []
