@@ -104,9 +104,10 @@ def schedules(
         chosen = {(one.place, one.phase, one.occurrence): one for one in found if one is not None}.values()
         return tuple(sorted(chosen, key=lambda i: (order[i.place], i.occurrence, PHASES.index(i.phase))))
 
-    # A slot for each, that shrinks to none by itself: of a list, Hypothesis does not find every element
-    that it # could leave out. several = st.tuples(*[st.none() | one] * max_size).map(settled) return
-    several.filter(lambda schedule: len(schedule) >= min_size)
+    # A slot for each, that shrinks to none by itself: of a list, Hypothesis does not find every element that
+    # could be left out.
+    several = st.tuples(*[st.none() | one] * max_size).map(settled)
+    return several.filter(lambda schedule: len(schedule) >= min_size)
 
 
 class SweptTarget:

@@ -36,6 +36,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "bench
 NEWCOMERS = ("pip install tox && tox run -e compare", "pip install tox && tox run")
 """What continuous integration itself is: the only commands that are not run from here."""
 
+OTHER_PLUGINS = ["-p", "no:randomly", "-p", "no:asyncio", "-p", "no:rerunfailures", "-p", "no:cacheprovider"]
+"""Of the environment's, and not of the page's reader."""
+
 _FENCE = re.compile(
     r"(?P<notes>(?:^<!--[^\n]*-->\n+)*)^(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
     re.M | re.S,
@@ -120,7 +123,10 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def check_command(where: str, command: str, expected: list[str], status: int, directory: Path) -> None:
     words = shlex.split(command)
-    programs = {"faultinject": [sys.executable, "-m", "faultinject"], "python": [sys.executable]}
+    programs = {
+        "faultinject": [sys.executable, "-m", "faultinject"], "python": [sys.executable],
+        "pytest": [sys.executable, "-m", "pytest", *OTHER_PLUGINS],
+    }  # fmt: skip
     program = programs.get(words[0])
     assert program, f"{where}: {command!r} is no command that this test runs"
     done = execute([*program, *words[1:]], directory)

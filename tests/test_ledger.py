@@ -39,9 +39,13 @@ def test_changed_state_is_left_behind_with_both_its_values(monkeypatch: pytest.M
 
 def test_an_exception_goes_on_and_carries_what_was_left() -> None:
     ends: list[int] = []
-    with pytest.raises(ValueError, match="own") as caught, resource_ledger():
-        ends += os.pipe()
+
+    def fail() -> None:
+        ends.extend(os.pipe())
         raise ValueError("its own")
+
+    with pytest.raises(ValueError, match="own") as caught, resource_ledger():
+        fail()
     for end in ends:
         os.close(end)
     assert caught.value.__notes__[0].startswith("the block left behind: fd ")

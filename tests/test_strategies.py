@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,11 +55,8 @@ PLACES = [f"{NAME}:Store.flush", f"{NAME}:Store.first", f"{NAME}:Store.second"]
 def loses(schedule: Schedule) -> bool:
     """Whether what was saved is not kept, although each single failure is dealt with."""
     store = Store()
-    with injected(*schedule):
-        try:
-            store.save()
-        except OSError:
-            pass
+    with injected(*schedule), contextlib.suppress(OSError):
+        store.save()
     return not {"first", "second"} & set(store.kept)
 
 

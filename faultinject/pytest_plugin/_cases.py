@@ -89,6 +89,7 @@ class CaseHooks:
     def __init__(self, session: PluginSession) -> None:
         self.session = session
         self._order: dict[str, list[Param]] = {}
+        self._places: dict[int, int] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -96,7 +97,9 @@ class CaseHooks:
         for item in items:
             param = param_of(item)
             if param is not None and param.planned.kind == "case":
-                self._order.setdefault(_flow_of(param), []).append(param)
+                order = self._order.setdefault(_flow_of(param), [])
+                self._places[id(param)] = len(order)
+                order.append(param)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.config.option.collectonly:
@@ -145,10 +148,11 @@ class CaseHooks:
         if fault_case is not None:
             fault_case._judged = judged
         result = judged.result
-        item.stash[FACTS] = _facts(result)
+        facts = item.stash[FACTS] = _facts(result)
+        facts["sampled"] = self.session.sampled.get(item.nodeid.partition("[")[0], "")
         if param.settings.options.cover:
             title = f"{param.settings.options.target.name} {planned.title}"
-            item.stash[FACTS]["lines"] = told([judged], [title])
+            facts["lines"] = told([judged], [title])
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
         failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)
@@ -156,12 +160,12 @@ class CaseHooks:
 
     def _judge(self, item: pytest.Function, param: Param, flow: Flow, case: Case) -> Judged:
         order = self._order.get(_flow_of(param), [])
-        place = next((i for i, one in enumerate(order) if one is param), len(order))
-        following = [found for one in order[place + 1 :] if (found := flow.find(one.planned)) is not None]
+        place = self._places.get(id(param), len(order))
         # A worker of pytest-xdist runs some of them only, and is told which when it comes to them.
-        if self.session.shared.is_worker:
-            following = []
-        flow.expect([case, *following])
+        alone = self.session.shared.is_worker
+        if not alone and not flow.expects:
+            flow.expect([one.planned for one in order])
+        following = [] if alone else [one.planned for one in order[place + 1 : place + flow.lanes]]
         running = Running(item.nodeid, param.planned.title, param.settings.options.replay(case.id))
         try:
             with self.session.shared.running(running):

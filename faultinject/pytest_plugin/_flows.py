@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,8 @@ class Flow:
         keys = {point_key(point): key for key, point in keys_of(self.recording.points).items()}
         self._found = {(keys[point_key(case.point)], case.fault): case for case in self._flow.cases}
         self._ahead: dict[str, Judged] = {}
+        self.expects = False
+        """Whether it was told which cases will be asked for."""
 
     @property
     def recording(self) -> Recording:
@@ -42,22 +45,31 @@ class Flow:
         """The case, unless the target does not make that call this time."""
         return self._found.get((planned.key, planned.fault))
 
-    def expect(self, cases: list[Case]) -> None:
-        """Say which cases will be asked for."""
-        self._flow.expect(cases)
+    @property
+    def lanes(self) -> int:
+        """How many cases it runs at a time."""
+        return self.options.lanes
 
-    def judge(self, case: Case, next_ones: list[Case]) -> Judged:
+    def expect(self, planned: Iterable[Planned]) -> None:
+        """Say which cases will be asked for."""
+        self.expects = True
+        self._flow.expect(self._of(planned))
+
+    def judge(self, case: Case, next_ones: Iterable[Planned]) -> Judged:
         """Judge one case, and in lanes that would be idle those that come next. Asked again, it is run again.
 
         Raises:
             TargetError: see `CaseByCase.judge`.
         """
         if case.id not in self._ahead:
-            spare = [one for one in next_ones if one.id not in self._ahead][: self.options.lanes - 1]
-            together = [case, *spare]
+            together = [case, *(one for one in self._of(next_ones) if one.id not in self._ahead)]
             for one, judged in zip(together, self._flow.judge(together), strict=True):
                 self._ahead[one.id] = judged
         return self._ahead.pop(case.id)
+
+    def _of(self, planned: Iterable[Planned]) -> list[Case]:
+        found = {case.id: case for one in planned if (case := self.find(one)) is not None}
+        return list(found.values())
 
     def close(self) -> None:
         self._flow.close()

@@ -22,19 +22,18 @@ class PluginSession:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.flows = Flows()
-        self.shared = Shared(config)
-        self.sampled: list[str] = []
-        """A line for each test of whose cases the budget chose some."""
+        self.shared = Shared.of(config)
+        self.sampled: dict[str, str] = {}
+        """Of whose cases the budget chose some: a test's id, and a line about it."""
 
     def planned(self, nodeid: str, plan: Plan, settings: Settings) -> None:
         """Note how many of its cases a test has."""
         cases = sum(one.kind == "case" for one in plan.planned)
         if cases < plan.of:
-            self.sampled.append(f"{nodeid}: {cases} of {plan.of:,} cases, seed {settings.seed}")
+            self.sampled[nodeid] = f"{nodeid}: {cases} of {plan.of:,} cases, seed {settings.seed}"
 
     def close(self) -> None:
         self.flows.close()
-        self.shared.remove()
 
 
 def session_of(config: pytest.Config) -> PluginSession:

@@ -1,7 +1,4 @@
-"""What the workers of one run of pytest-xdist share: a directory that all know, named by the run.
-
-Without pytest-xdist nobody else is there, and the same is kept in a directory of this process's own.
-"""
+"""What the workers of one run of pytest-xdist share: a directory that all know, named by the run."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import pytest
@@ -27,17 +25,29 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class Shared:
-    """The directory of a run. Whoever starts the run makes and removes it."""
+    """The directory of a run; where there are no workers, nothing is shared and there is none.
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
-        given = getattr(config, "workerinput", {}).get("faultinject_directory")
-        self.is_worker = given is not None
-        self.directory = Path(given) if given else Path(tempfile.mkdtemp(prefix="faultinject-pytest-"))
+    Args:
+        directory: what the process that started the run has made.
+    """
+
+    def __init__(self, directory: str | None) -> None:
+        self.is_worker = directory is not None
+        self.directory = Path(directory or os.devnull)
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Self:
+        """What a worker, or a run without workers, has."""
+        return cls(getattr(config, "workerinput", {}).get("faultinject_directory"))
+
+    @classmethod
+    def make(cls) -> Self:
+        """A new one, for the process that starts the workers; it removes it."""
+        return cls(tempfile.mkdtemp(prefix="faultinject-pytest-"))
 
     def remove(self) -> None:
-        if not self.is_worker:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        """To be called by whoever made it."""
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def once(self, key: bytes, make: Callable[[], bytes]) -> bytes:
         """What `make` gives, made by the first worker that asks for `key`; the others wait for it.

@@ -34,7 +34,9 @@ class SummaryHooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         config = terminalreporter.config
-        sampled = self.session.sampled if self.session is not None else []
+        known = self.session.sampled.values() if self.session is not None else ()
+        told = (f["sampled"] for f in self.cases.values() if f.get("sampled"))
+        sampled = list(dict.fromkeys([*known, *told]))
         beneath = Counter((f["nested"], f["verdict"]) for f in self.cases.values() if f.get("nested"))
         if sampled or beneath:
             terminalreporter.section("faultinject")

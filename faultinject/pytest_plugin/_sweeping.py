@@ -22,7 +22,7 @@ from faultinject.pytest_plugin._settings import Settings, settings_for
 from faultinject.reports import summarise
 from faultinject.runners import BlockPool, BlockRun, InBlock
 from faultinject.sweep import CaseByCase, Judged
-from faultinject.targets import Target
+from faultinject.targets import TargetSpec
 
 _CANNOT_WAIT = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators: their frame is not one on the stack."""
@@ -104,17 +104,16 @@ class Block:
 
     def _in_the_case(self, become: InBlock, frame: FrameType) -> BlockRun:
         become.__traceback__ = None
-        target = Target(self._name, lambda: (print, (), {}), is_block=True, own=self._own)
         again: Callable[[], None] = lambda: self._sweep.again(self._number)  # noqa: E731 - needs the number
-        return BlockRun(become, target, frame, again)
+        return BlockRun(become, self._spec, frame, again)
 
     @property
     def _name(self) -> str:
         return f"{self._sweep.item.nodeid}{f' block {self._number}' if self._number > 1 else ''}"
 
     @property
-    def _own(self) -> tuple[str, ...]:
-        return self._sweep.settings.options.target.own
+    def _spec(self) -> TargetSpec:
+        return msgspec.structs.replace(self._sweep.settings.options.target, name=self._name)
 
     def _sweep_block(self, frame: FrameType) -> None:
         settings = self._sweep.settings
@@ -125,7 +124,7 @@ class Block:
             )
         if options.level == "opcodes":
             raise UsageError("fault_sweep has no level opcodes: name the constructor as the mark's target")
-        spec = msgspec.structs.replace(options.target, name=self._name)
+        spec = self._spec
         options = msgspec.structs.replace(options, target=spec, runner="zygote")
         try:
             with (

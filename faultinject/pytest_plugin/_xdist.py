@@ -15,7 +15,7 @@ class ControllerHooks:
     """Gives each worker what all must agree on, and the crash of a worker to the case that it was at."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.shared = Shared(config)
+        self.shared = Shared.make()
         self.seed = seed_of(config)
         config.pluginmanager.register(SummaryHooks(), "faultinject summary")
 

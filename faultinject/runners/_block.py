@@ -62,6 +62,11 @@ _CALL: Call = (_nothing, (), {})
 Again = Callable[[], None]
 
 
+def target_of_block(spec: TargetSpec) -> Target:
+    """A block of code as a target; only what is to be known of it before it runs."""
+    return Target(spec.name, lambda: _CALL, is_block=True, own=spec.own)
+
+
 class BlockPool(Pool):
     """Lanes forked from this process, right here; otherwise as any pool.
 
@@ -71,7 +76,7 @@ class BlockPool(Pool):
 
     def __init__(self, spec: TargetSpec, jobs: int) -> None:
         super().__init__(spec, jobs)
-        self.target = Target(spec.name, lambda: _CALL, is_block=True, own=spec.own)
+        self.target = target_of_block(spec)
         self.children: list[int] = []
 
     def __enter__(self) -> Self:
@@ -147,14 +152,15 @@ class BlockRun:
     """In a case's process: from where the block begins to where it ends.
 
     Args:
+        spec: the name of the block, and further own frames.
         frame: whose block it is.
-        again: runs the block once more in this process, see `Second`; `None` where that cannot be done.
+        again: runs the block once more in this process; `None` where that cannot be done.
     """
 
-    def __init__(self, become: InBlock, target: Target, frame: FrameType, again: Again | None) -> None:
+    def __init__(self, become: InBlock, spec: TargetSpec, frame: FrameType, again: Again | None) -> None:
         self.order: Message = become.order
         self.outlet = become.outlet
-        self.target = target
+        self.target = target_of_block(spec)
         self.frame = frame
         self.again = again
         for name, number in (("stdout", 1), ("stderr", 2)):

@@ -40,8 +40,10 @@ class Client:
 """
 
 
-@pytest.mark.parametrize("level", ["steps", "sites", "opcodes"])
-@pytest.mark.parametrize("runner", ["fork", "zygote"])
+@pytest.mark.parametrize(
+    ("level", "runner"),
+    [("steps", "fork"), ("sites", "zygote"), ("opcodes", "fork"), ("opcodes", "zygote")],
+)
 def test_lines_of_the_clean_up_are_heard_in_each_process_that_ran_it(
     tmp_path: Path, level: str, runner: str
 ) -> None:

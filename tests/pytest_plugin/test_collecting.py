@@ -84,7 +84,7 @@ def test_a_budget_is_a_sample_that_its_seed_repeats(project: Project) -> None:
     first = project.collect("--faultinject-budget=2", "--faultinject-seed=1")
     assert first == project.collect("--faultinject-budget=2", "--faultinject-seed=1")
     assert len(set(first) & set(CASES)) == 2
-    others = [project.collect("--faultinject-budget=2", f"--faultinject-seed={seed}") for seed in range(5)]
+    others = [project.collect("--faultinject-budget=2", f"--faultinject-seed={seed}") for seed in (2, 3, 4)]
     assert any(one != first for one in others)
 
 
