@@ -88,6 +88,50 @@ def read_toml(path: Path, what: str, limit: int = TABLE_LIMIT) -> dict[str, Any]
         raise UsageError(f"{place(path)} is no TOML: a number in it has too many digits") from None
 
 
+def read_table(path: Path, type: type[T], what: str, number: int, again: str) -> T:
+    """The tables of a TOML file that faultinject writes, as a value of that type.
+
+    Args:
+        what: the word for the file in an error.
+        number: the value that its key ``format`` must have.
+        again: what to do about a file of another format.
+
+    Raises:
+        UsageError: no such file, no TOML, another format, an unknown key, or a wrong type; with file and key.
+    """
+    raw = read_toml(path, what)
+    found = raw.get("format")
+    if found != number or isinstance(found, bool):
+        has = "has no format" if found is None else f"has format {quoted(found)}"
+        raise UsageError(f"{place(path)}: format: {has}, this faultinject reads {number}: {again}")
+    try:
+        return convert(raw, type)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{place(path)}: {one_line(_explain(str(error), raw))}") from None
+
+
+def _explain(message: str, raw: dict[str, object]) -> str:
+    """Put the place first, as a person counts: ``owned row 2 (scheduler): step: expected ...``."""
+    what, _, where = message.partition(" - at `$")
+    what = what[:1].lower() + what[1:]
+    parts = re.findall(r"\[(\d+)\]|\.(\w+)|\[\.\.\.\]", where.rstrip("`"))
+    words: list[str] = []
+    rows = raw
+    for index, key in parts:
+        if index and len(words) == 1:
+            words[0] = f"{words[0]} row {int(index) + 1}{_title(rows, int(index))}"
+        elif key:
+            rows = raw.get(key, {}) if not words else rows  # type: ignore[assignment]
+            words.append(key)
+    return ": ".join([*words, what])
+
+
+def _title(rows: object, index: int) -> str:
+    row = rows[index] if isinstance(rows, list) and index < len(rows) else None
+    title = row.get("name", row.get("number")) if isinstance(row, dict) else None
+    return f" ({title})" if title is not None else ""
+
+
 def decode_json(data: bytes, type: type[T]) -> T:
     """A value of that type from JSON; fields that the type does not know are passed over.
 

@@ -40,6 +40,17 @@ def part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.part")
 
 
+def make_private(folder: Path) -> None:
+    """See that a folder is there of which nothing is for version control.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError), open(folder / ".gitignore", "x") as file:
+        file.write("*\n")
+
+
 def _create(part: Path, data: bytes) -> None:
     # What an earlier run left goes; a link that came with somebody's directory is not followed.
     part.unlink(missing_ok=True)

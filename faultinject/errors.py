@@ -15,6 +15,11 @@ class FaultinjectError(Exception):
         super().__init__(message)
         self.original = original
 
+    @property
+    def whole(self) -> str:
+        """The original, if there is one, and the line beneath it."""
+        return f"{self.original.rstrip()}\n{self}" if self.original else str(self)
+
 
 class UsageError(FaultinjectError):
     """The arguments or a file that was given are wrong."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from faultinject._writing import make_private
 from faultinject.cleanup_coverage._tally import Tally
 
 
@@ -18,7 +19,7 @@ def write_data(tally: Tally, path: Path) -> bool:
         from coverage import CoverageData
     except ImportError:
         return False
-    path.parent.mkdir(exist_ok=True)
+    make_private(path.parent)
     path.unlink(missing_ok=True)
     data = CoverageData(basename=os.fspath(path))
     for title, lines in tally.by_case.items():

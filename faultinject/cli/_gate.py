@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from faultinject.gate import GateSweep, Grant, Ran
     from faultinject.reports import Wanted
 
-_OF_REPLAY = ("release", "own", "level", "fault", "second", "second_faults", "directory")
-"""Options of a sweep that `faultinject replay` takes too."""
-
 
 def gate(
     targets: Annotated[
@@ -96,7 +93,7 @@ def gate(
 
 def _sweeps(directory: Path, targets: list[str], level: str, jobs: int) -> list[GateSweep]:
     from faultinject._near import near
-    from faultinject.cli._tables import keywords_of_table, options_of_table, words_of
+    from faultinject.cli._tables import options_of_table
     from faultinject.gate import GateSweep, read_settings
     from faultinject.points import parse_level
 
@@ -112,13 +109,7 @@ def _sweeps(directory: Path, targets: list[str], level: str, jobs: int) -> list[
             continue
         keys = {**row.keys, "jobs": jobs} if jobs else row.keys
         options = options_of_table(row.target, keys, row.where, settings.directory)
-        given = {**keywords_of_table(row.keys, row.where), "directory": directory}
-        replay = (
-            "--target",
-            row.target,
-            *words_of({name: given[name] for name in _OF_REPLAY if name in given}),
-        )
-        one = GateSweep(options, settings.matrices, replay=replay)
+        one = GateSweep(options, settings.matrices)
         if one.baseline in {other.baseline for other in found}:
             raise UsageError(
                 f"{row.where}: {one.name} is named twice, and has one baseline: give each sweep of a target "

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultinject._writing import replace_file
+from faultinject._writing import make_private, replace_file
 from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ STATE = Path(".faultinject")
 def _made() -> bool:
     """Whether the directory is there, or could be made; nothing in it is for version control."""
     with contextlib.suppress(OSError):
-        STATE.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(STATE / ".gitignore", "x") as file:
-            file.write("*\n")
+        make_private(STATE)
         return True
     return False
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from faultinject._reading import convert, one_line, place, quoted, read_toml
+from faultinject._reading import place, quoted, read_table
 from faultinject.errors import UsageError
 from faultinject.facts import Level, Verdict
 from faultinject.gate._changes import OwnedRow
-from faultinject.matrix import explain, matrix_path
+from faultinject.matrix import matrix_path
 from faultinject.points import parse_point_key
 
 # Formats: 1 (0.1) the first.
@@ -89,19 +89,8 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: no such file, too large, no TOML, another format, an unknown key, a wrong type, a text
             that is no fault point or case, or something that stands there twice; with file and key.
     """
-    raw = read_toml(path, "baseline")
-    name = place(path)
-    found = raw.get("format")
-    if found != FORMAT or isinstance(found, bool):
-        what = "has no format" if found is None else f"has format {quoted(found)}"
-        raise UsageError(
-            f"{name}: format: {what}, this faultinject reads {FORMAT}: `--accept` writes a new one"
-        )
-    try:
-        baseline = convert(raw, Baseline)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{name}: {one_line(explain(str(error), raw))}") from None
-    _check(name, baseline)
+    baseline = read_table(path, Baseline, "baseline", FORMAT, "`--accept` writes a new one")
+    _check(place(path), baseline)
     return baseline
 
 

@@ -14,7 +14,7 @@ from faultinject.gate._changes import describe_keys, describe_moves
 from faultinject.gate._compare import Outcome
 from faultinject.gate._run import Ran
 from faultinject.points import short_name
-from faultinject.reports import Change, Ruling, Suite, counted, place_of, repository_root, some
+from faultinject.reports import Change, Ruling, Suite, counted, place_of, repository_root, seen_from, some
 
 SHOWN: Final = 12
 """Fault points of one kind that are named; of more, how many."""
@@ -49,9 +49,9 @@ def ruling_of(ran: Ran) -> Ruling:
 
 def shown(path: Path) -> str:
     """A path as of the root of the repository, where it lies in it."""
-    root = repository_root()
-    real = Path(os.path.realpath(path))
-    return real.relative_to(root).as_posix() if real.is_relative_to(root) else str(path)
+    root, real = repository_root(), os.path.realpath(path)
+    seen = seen_from(real, root)
+    return str(path) if seen == real else seen
 
 
 def _new(ran: Ran) -> list[Change]:
@@ -68,8 +68,7 @@ def _new(ran: Ran) -> list[Change]:
         if results is None:
             continue  # Another root of the same case, which is listed.
         place = place_of(finding, by_id[finding.smallest], ran.recording, root)
-        replay = " ".join(("faultinject replay", finding.smallest, *ran.sweep.replay))
-        text = f"such as {finding.place}; replay: {replay}"
+        text = f"such as {finding.place}; replay: {ran.sweep.options.replay(finding.smallest)}"
         title = f"{finding.verdict}, {counted(len(results), 'case')}: {finding.handler}"
         found.append(Change("new", title, text, place.file, place.line))
     return found

@@ -34,13 +34,11 @@ class GateSweep(NamedTuple):
         options: what is swept, and how.
         matrices: the folder of its baseline.
         record: where it is kept what has run; None for nowhere.
-        replay: the words that follow ``faultinject replay ID`` for a case of it.
     """
 
     options: Options
     matrices: Path
     record: Path | None = None
-    replay: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

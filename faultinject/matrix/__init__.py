@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultinject.matrix._cells import NESTED, PLAIN, Column, columns_of, fault_rank, tabulate, word_of
 from faultinject.matrix._merge import compare_ownership, declaration, declared_owned, merge, update_matrix
 from faultinject.matrix._ownership import must_release_at, owned_at, release_order
-from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, explain, read_matrix
+from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, read_matrix
 from faultinject.matrix._second import SecondCell, by_release, label_of, label_order, tabulate_second
 from faultinject.matrix._toml import Lines, comment, toml_lines
 from faultinject.matrix._write import format_matrix, matrix_path, write_matrix
@@ -27,7 +27,6 @@ __all__ = [
     "compare_ownership",
     "declaration",
     "declared_owned",
-    "explain",
     "fault_rank",
     "format_matrix",
     "label_of",

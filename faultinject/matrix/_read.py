@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final, get_args
 
 import msgspec
 
-from faultinject._reading import convert, one_line, place, quoted, read_toml, shown
+from faultinject._reading import place, quoted, read_table, shown
 from faultinject.errors import UsageError
 from faultinject.facts import Level, Phase, Verdict
 from faultinject.matrix._cells import NESTED
@@ -119,40 +118,9 @@ def read_matrix(path: Path) -> Matrix:
         UsageError: no such file, no TOML, another format, an unknown key or verdict, a wrong type, a
             duplicate row, or a step that names what no ``[[owned]]`` row defines; with file and key.
     """
-    raw = read_toml(path, "matrix")
-    name = place(path)
-    found = raw.get("format")
-    if found != FORMAT or isinstance(found, bool):
-        what = "has no format" if found is None else f"has format {quoted(found)}"
-        raise UsageError(f"{name}: format: {what}, this faultinject reads {FORMAT}: generate it again")
-    try:
-        matrix = convert(raw, Matrix)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{name}: {one_line(explain(str(error), raw))}") from None
-    _check(name, matrix)
+    matrix = read_table(path, Matrix, "matrix", FORMAT, "generate it again")
+    _check(place(path), matrix)
     return matrix
-
-
-def explain(message: str, raw: dict[str, object]) -> str:
-    """Put the place first, as a person counts: ``owned row 2 (scheduler): step: expected ...``."""
-    what, _, where = message.partition(" - at `$")
-    what = what[:1].lower() + what[1:]
-    parts = re.findall(r"\[(\d+)\]|\.(\w+)|\[\.\.\.\]", where.rstrip("`"))
-    words: list[str] = []
-    rows = raw
-    for index, key in parts:
-        if index and len(words) == 1:
-            words[0] = f"{words[0]} row {int(index) + 1}{_title(rows, int(index))}"
-        elif key:
-            rows = raw.get(key, {}) if not words else rows  # type: ignore[assignment]
-            words.append(key)
-    return ": ".join([*words, what])
-
-
-def _title(rows: object, index: int) -> str:
-    row = rows[index] if isinstance(rows, list) and index < len(rows) else None
-    title = row.get("name", row.get("number")) if isinstance(row, dict) else None
-    return f" ({title})" if title is not None else ""
 
 
 def _check(path: str, matrix: Matrix) -> None:

@@ -17,6 +17,7 @@ from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_t
 from faultinject.pytest_plugin._flows import Flow
 from faultinject.pytest_plugin._session import FACTS, PluginSession
 from faultinject.pytest_plugin._shared import Running
+from faultinject.reports._words import gravest
 from faultinject.sweep import Judged
 
 _CASE: pytest.StashKey[FaultCase] = pytest.StashKey()
@@ -142,8 +143,7 @@ class CaseHooks:
                 return
             judged = self._judge(item, param, flow, case)
         except FaultinjectError as error:
-            why = f"{error.original.rstrip()}\n{error}" if error.original else str(error)
-            raise failed_text(item, f"{planned.title} cannot be judged", why) from None
+            raise failed_text(item, f"{planned.title} cannot be judged", error.whole) from None
         fault_case = item.stash.get(_CASE, None)
         if fault_case is not None:
             fault_case._judged = judged
@@ -224,9 +224,8 @@ def _flow_of(param: Param) -> str:
 
 def _what(result: CaseResult) -> str:
     """The gravest problem in a line."""
-    what = next((p.what for p in result.problems if p.verdict == result.verdict), "")
     charged = f" (charged to {short_name(result.charged_to)})" if result.charged_to else ""
-    return f"{what or 'repetitions disagree'}{charged}"
+    return f"{gravest(result)}{charged}"
 
 
 def _facts(result: CaseResult) -> dict[str, Any]:

@@ -84,8 +84,7 @@ def plan_for(session: PluginSession, settings: Settings) -> Plan:
             points = session.flows.get(settings.options).recording.points
             plan = plan_of_points(points, settings)
         except FaultinjectError as error:
-            text = f"{error.original.rstrip()}\n{error}" if error.original else str(error)
-            broken = Planned("broken", "cannot be recorded", why=text)
+            broken = Planned("broken", "cannot be recorded", why=error.whole)
             plan = Plan(settings.options.faults, (broken,), 0)
         return msgspec.json.encode(plan)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from faultinject.cleanup_coverage import Tally, ranges, write_data
 from faultinject.points import module_of
 from faultinject.pytest_plugin._settings import Settings
+from faultinject.reports import seen_from
 from faultinject.sweep import Judged
 
 DATA = Path(".faultinject") / "coverage"
@@ -62,7 +62,7 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
     if not rows:
         terminalreporter.line("no clean-up code in the modules that were looked at")
         return
-    names = [_shown(row.file, config) for row in rows]
+    names = [seen_from(row.file, config.rootpath) for row in rows]
     width = max(map(len, [*names, "TOTAL"]))
     for name, row in zip(names, rows, strict=True):
         terminalreporter.line(_row(name.ljust(width), len(row.ran), len(row.lines)))
@@ -74,9 +74,6 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
         terminalreporter.line(_row("TOTAL".ljust(width), ran, total))
     path = config.rootpath / DATA
     if write_data(tally, path):
-        ignore = path.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
         terminalreporter.line(
             f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts"
         )
@@ -84,9 +81,3 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
 
 def _row(name: str, ran: int, total: int) -> str:
     return f"{name}  {ran:>4} of {total:>4}  {100 * ran / total:3.0f}%"
-
-
-def _shown(file: str, config: pytest.Config) -> str:
-    path = Path(file)
-    root: Any = config.rootpath
-    return str(path.relative_to(root)) if path.is_relative_to(root) else file

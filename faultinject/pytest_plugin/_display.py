@@ -14,7 +14,8 @@ from _pytest.outcomes import Failed
 from faultinject.facts import CaseResult, Left, Observation, Owned, Point, Recording
 from faultinject.matrix import release_order
 from faultinject.points import describe_fault, short_name
-from faultinject.reports._words import GRADES, LONG
+from faultinject.reports import seen_from
+from faultinject.reports._words import GRADES, gravest, what_of
 from faultinject.sweep import Judged
 
 _AROUND = 3
@@ -64,7 +65,7 @@ def failed_case(judged: Judged, recording: Recording, again: str, root: Path) ->
     result, seen = judged.result, judged.observation
     place = place_of(result.point, seen, root)
     fault = describe_fault(result.fault, result.second)
-    message = f"{result.verdict}: {_main(result)}"
+    message = f"{result.verdict}: {gravest(result)}"
     lines = [*_code(result, place, fault, root), ""]
     lines += _owned(judged, recording, root)
     lines += _section("What is left:", _left(seen, recording, root))
@@ -80,8 +81,8 @@ def place_of(point: Point, seen: Observation | None, root: Path) -> Place:
     """Where the fault comes in the user's code, the file as seen from the project."""
     if seen is not None and seen.place:
         file, _, line = seen.place.rpartition(":")
-        return _short(file, root), int(line) if line.isdecimal() else point.line
-    return _short(point.file, root), point.line
+        return seen_from(file, root), int(line) if line.isdecimal() else point.line
+    return seen_from(point.file, root), point.line
 
 
 def _code(result: CaseResult, place: Place, fault: str, root: Path) -> list[str]:
@@ -127,7 +128,7 @@ def _acquired(row: Owned, recording: Recording, root: Path) -> str:
     step = next((step for step in recording.steps if step.number == row.step), None)
     if step is None or not step.line:
         return short_name(row.callee)
-    return f"{_short(step.file, root)}:{step.line} {short_name(row.callee)}"
+    return f"{seen_from(step.file, root)}:{step.line} {short_name(row.callee)}"
 
 
 def _state(row: Owned, judged: Judged) -> str:
@@ -148,7 +149,7 @@ def _left(seen: Observation | None, recording: Recording, root: Path) -> list[st
         lines.append(f"{one.item.label} ({one.probe}), {GRADES[one.grade]}{_beneath(one)}")
         step = steps.get(one.step)
         if step is not None and step.line:
-            lines[-1] += f"; from {_short(step.file, root)}:{step.line}"
+            lines[-1] += f"; from {seen_from(step.file, root)}:{step.line}"
     if len(seen.left) > _LEFT_SHOWN:
         lines.append(f"and {len(seen.left) - _LEFT_SHOWN} more")
     lines += [f"{one.label}: {one.before} before, {one.after} after ({one.probe})" for one in seen.state]
@@ -177,25 +178,11 @@ def _chain(result: CaseResult, seen: Observation | None) -> list[str]:
 
 def _problems(result: CaseResult) -> list[str]:
     return [
-        f"{p.verdict}: {p.what or LONG.get(p.verdict, '')}"
+        f"{p.verdict}: {what_of(p)}"
         + ("" if p.violation else f" (charged to {short_name(p.charged_to)}, beneath the target)")
         for p in sorted(result.problems, key=lambda p: not p.violation)
     ]
 
 
-def _main(result: CaseResult) -> str:
-    main = [
-        p.what for p in result.problems if p.verdict == result.verdict and p.violation == result.violation
-    ]
-    return main[0] if main and main[0] else LONG.get(result.verdict, result.verdict)
-
-
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [title, *(f"    {line}" for line in lines)] if lines else []
-
-
-def _short(file: str, root: Path) -> str:
-    if not file:
-        return ""
-    path = Path(file)
-    return str(path.relative_to(root)) if path.is_relative_to(root) else file

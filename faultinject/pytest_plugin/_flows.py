@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from faultinject.facts import Case, Recording
-from faultinject.matrix import merge, read_matrix
+from faultinject.matrix import declaration
 from faultinject.points import point_key
 from faultinject.pytest_plugin._planned import Planned, keys_of
 from faultinject.sweep import CaseByCase, Judged, Options
@@ -23,8 +23,7 @@ class Flow:
 
     def __init__(self, options: Options, matrix: str) -> None:
         self.options = options
-        table = read_matrix(Path(matrix)) if matrix else None
-        adjust = None if table is None else lambda recording: merge(recording, table)
+        adjust = declaration(Path(matrix).parent, options.target.name) if matrix else None
         self._flow = CaseByCase(options, adjust=adjust).__enter__()
         keys = {point_key(point): key for key, point in keys_of(self.recording.points).items()}
         self._found = {(keys[point_key(case.point)], case.fault): case for case in self._flow.cases}

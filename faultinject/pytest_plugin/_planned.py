@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from faultinject._reading import check_inside
 from faultinject.facts import Phase, Point
 from faultinject.matrix import Matrix, matrix_path, read_matrix
 from faultinject.points import PHASES, module_of, point_key, qualname_of, short_name
@@ -82,7 +83,7 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
     options = settings.options
     if options.level != "steps" or not path.exists():
         return None
-    matrix = read_matrix(path)
+    matrix = read_matrix(check_inside(path, path.parent, "matrix"))
     columns = _columns(matrix)
     if matrix.level != "steps" or matrix.target != options.target.name or not columns:
         return None

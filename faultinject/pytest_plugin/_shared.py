@@ -15,6 +15,8 @@ from typing import Self
 import msgspec
 import pytest
 
+from faultinject._writing import replace_file
+
 
 class Running(msgspec.Struct, frozen=True):
     """The case that a worker is at, for whoever finds the worker dead."""
@@ -61,9 +63,7 @@ class Shared:
             if path.exists():
                 return path.read_bytes()
             made = make()
-            part = path.with_suffix(".part")
-            part.write_bytes(made)
-            os.replace(part, path)
+            replace_file(path, made)
             return made
 
     @contextlib.contextmanager

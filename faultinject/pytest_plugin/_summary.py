@@ -9,6 +9,7 @@ import pytest
 
 from faultinject.points import short_name
 from faultinject.pytest_plugin._settings import durations_of
+from faultinject.reports import counted
 
 if TYPE_CHECKING:
     from faultinject.pytest_plugin._session import PluginSession
@@ -43,7 +44,7 @@ class SummaryHooks:
             for line in sampled:
                 terminalreporter.line(line)
             for (frame, verdict), number in sorted(beneath.items()):
-                cases = f"{number} case{'s' if number > 1 else ''}"
+                cases = counted(number, "case")
                 terminalreporter.line(
                     f"beneath the target, no failure: {short_name(frame)} {verdict}, {cases}"
                 )

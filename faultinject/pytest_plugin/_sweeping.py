@@ -19,7 +19,7 @@ from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_t
 from faultinject.pytest_plugin._planned import title_of, within
 from faultinject.pytest_plugin._session import FACTS, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
-from faultinject.reports import summarise
+from faultinject.reports import counted, summarise
 from faultinject.runners import BlockPool, BlockRun, InBlock
 from faultinject.sweep import CaseByCase, Judged
 from faultinject.targets import TargetSpec
@@ -147,12 +147,7 @@ class Block:
         """The block ran unharmed: say what it did when it was not."""
         item, settings = self._sweep.item, self._sweep.settings
         if self._error is not None:
-            why = (
-                f"{self._error.original.rstrip()}\n{self._error}"
-                if self._error.original
-                else str(self._error)
-            )
-            raise failed_text(item, "the block cannot be swept", why)
+            raise failed_text(item, "the block cannot be swept", self._error.whole)
         findings = [f for f in self.summary.findings if f.violation and f.verdict not in settings.allow]
         if findings:
             raise self._failure(findings)
@@ -167,10 +162,10 @@ class Block:
             shown.append(failed_case(judged, self.recording, again, item.config.rootpath))
         lines: list[str] = []
         for number, (finding, one) in enumerate(zip(findings, shown, strict=False), 1):
-            cases = f"{finding.count} case{'s' if finding.count > 1 else ''}"
+            cases = counted(finding.count, "case")
             lines += [f"E   {number}. {finding.verdict}, {cases}: {finding.handler}", "", *one.lines, ""]
         rest = findings[_SHOWN:]
-        lines += [f"E   {f.verdict}, {f.count} cases: {f.handler}" for f in rest]
+        lines += [f"E   {f.verdict}, {counted(f.count, 'case')}: {f.handler}" for f in rest]
         lines += [f"{self.summary.violations} violations in {self.summary.cases} cases of the block"]
         first = findings[0]
         return CaseFailed(f"{first.verdict}: {first.handler}", shown[0].place, lines)

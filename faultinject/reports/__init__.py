@@ -28,7 +28,7 @@ from faultinject.reports._json import (
 )
 from faultinject.reports._kept import Kept
 from faultinject.reports._many import Reporters
-from faultinject.reports._places import Place, place_of, repository_root
+from faultinject.reports._places import Place, place_of, repository_root, seen_from
 from faultinject.reports._progress import ProgressBar
 from faultinject.reports._protocol import Environment, Reporter, describe_environment
 from faultinject.reports._screen import make_console, safe
@@ -83,6 +83,7 @@ __all__ = [
     "repository_root",
     "roots_of",
     "safe",
+    "seen_from",
     "some",
     "summarise",
     "write_comparison",

@@ -15,12 +15,7 @@ import msgspec
 from faultinject.facts import CaseResult
 from faultinject.points import describe_fault, describe_point
 from faultinject.reports._suite import Suite
-from faultinject.reports._words import LONG
-
-_UNKNOWN = {
-    "not-reached": "the point was not reached: nothing is known of it",
-    "unstable": "its repetitions disagree: nobody is accused",
-}
+from faultinject.reports._words import LONG, UNKNOWN
 
 
 def render_junit(suites: Sequence[Suite]) -> str:
@@ -106,7 +101,7 @@ def _failure(case: xml.Element, result: CaseResult) -> None:
 def _why_skipped(suite: Suite, result: CaseResult) -> str | None:
     if suite.ruling is not None and result.id in suite.ruling.excused:
         return suite.ruling.excused[result.id]
-    return _UNKNOWN.get(result.verdict)
+    return UNKNOWN.get(result.verdict)
 
 
 def _text(text: str) -> str:

@@ -40,6 +40,12 @@ def place_in(file: str, line: int, root: Path) -> Place:
     return Place(relative.as_posix(), max(line, 1))
 
 
+def seen_from(file: str, root: Path) -> str:
+    """A path as of the root, where it lies beneath it."""
+    path = Path(file)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else file
+
+
 def place_of(finding: Finding, result: CaseResult, recording: Recording, root: Path) -> Place:
     """Where to fix a finding: the call that its smallest case failed at, in the frame it is charged to.
 

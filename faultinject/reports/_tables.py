@@ -14,7 +14,7 @@ from faultinject.facts import CaseResult, Observation, Owned, Recording, Step
 from faultinject.matrix import owned_at, release_order
 from faultinject.points import describe_fault, describe_point, short_name
 from faultinject.reports._screen import plain, safe
-from faultinject.reports._words import GRADES, LONG, OBJECT, amounts_of, clock, counted, some
+from faultinject.reports._words import GRADES, OBJECT, amounts_of, clock, counted, some, what_of
 
 
 def new_table() -> Table:
@@ -225,7 +225,7 @@ def _verdict(seen: Observation, result: CaseResult) -> list[str]:
     charged = f", charged to {short_name(result.charged_to)}" if result.charged_to else ""
     lines = [f"{result.verdict}{whose}{charged}"]
     lines += [
-        f"{p.verdict}: {p.what or LONG.get(p.verdict, '')}" + ("" if p.violation else ", beneath the target")
+        f"{p.verdict}: {what_of(p)}" + ("" if p.violation else ", beneath the target")
         for p in result.problems
     ]
     lines += [f"probe {name} failed: {why}" for name, why in seen.probe_errors]

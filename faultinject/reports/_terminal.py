@@ -18,7 +18,7 @@ from faultinject.reports._progress import CASES, ProgressBar, ProgressLines
 from faultinject.reports._protocol import Environment
 from faultinject.reports._screen import plain, safe
 from faultinject.reports._tables import bullets, heading, new_table, ownership_table, pairs
-from faultinject.reports._words import GRADES, LONG, clock, counted, some
+from faultinject.reports._words import GRADES, clock, counted, some, what_of
 
 NESTED_SHOWN: Final = 10
 UNSTEADY_SHOWN: Final = 20
@@ -160,7 +160,7 @@ class TerminalReporter:
 
     def _details(self, finding: Finding) -> list[tuple[str, str]]:
         case = self._results.get(finding.smallest)
-        rows = [("place", finding.place), ("what", finding.what or LONG.get(finding.verdict, ""))]
+        rows = [("place", finding.place), ("what", what_of(finding))]
         steady = finding.steady
         if case is not None:
             grade = next(

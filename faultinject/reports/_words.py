@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from faultinject._amounts import human_bytes
-from faultinject.facts import Acquisition, Grade, Verdict
+from faultinject.facts import Acquisition, CaseResult, Finding, Grade, Problem, Verdict
 
 OBJECT: Final = "object"
 """The probe name of an object with a release method; it is a holder, not an amount."""
@@ -36,6 +36,12 @@ LONG: Final[dict[Verdict, str]] = {
     "handled": "the fault was swallowed",
 }
 
+UNKNOWN: Final[dict[Verdict, str]] = {
+    "not-reached": "the point was not reached: nothing is known of it",
+    "unstable": "its repetitions disagree: nobody is accused",
+}
+"""Why a verdict says nothing."""
+
 GRADES: Final[dict[Grade, str]] = {
     "before": "given back before the exception left the target",
     "dropped": "given back only when the last reference went",
@@ -43,6 +49,19 @@ GRADES: Final[dict[Grade, str]] = {
     "exit": "given back only at interpreter exit",
     "never": "never given back",
 }
+
+
+def what_of(wrong: Problem | Finding) -> str:
+    """What is wrong, in words."""
+    return wrong.what or LONG.get(wrong.verdict, "")
+
+
+def gravest(result: CaseResult) -> str:
+    """What a case's verdict rests on, in words."""
+    for problem in result.problems:
+        if problem.verdict == result.verdict and problem.violation == result.violation:
+            return what_of(problem)
+    return LONG.get(result.verdict) or UNKNOWN.get(result.verdict, result.verdict)
 
 
 def counted(number: int, noun: str) -> str:

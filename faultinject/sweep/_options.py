@@ -78,6 +78,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             words += ["--level", self.level]
         if self.faults != usual.faults:
             words += ["--fault", ",".join(self.faults)]
+        if self.second:
+            words.append("--second")
+            if self.second_faults != usual.second_faults:
+                words += ["--second-faults", ",".join(self.second_faults)]
         directory = os.path.relpath(target.directory)
         if directory != os.curdir:
             words += ["--directory", directory]

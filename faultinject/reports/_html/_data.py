@@ -14,7 +14,7 @@ from faultinject.facts import CaseResult, Recording
 from faultinject.matrix import Column, columns_of, label_of, word_of
 from faultinject.points import describe_fault, describe_point, short_name, split_second
 from faultinject.reports._html._tone import tone_of
-from faultinject.reports._words import GRADES, LONG, clock
+from faultinject.reports._words import GRADES, clock, what_of
 
 
 class Gain(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,7 +113,7 @@ def _case(result: CaseResult, numbers: dict[Column, int]) -> CaseData:
         wrong=tuple(
             (
                 problem.verdict,
-                plain(problem.what or LONG.get(problem.verdict, ""))
+                plain(what_of(problem))
                 + ("" if problem.violation else f", charged to {plain(short_name(problem.charged_to))}"),
             )
             for problem in result.problems

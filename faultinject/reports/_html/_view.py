@@ -18,7 +18,7 @@ from faultinject.reports._matrix import LEGEND, SECOND_LEGEND, TREE_LEGEND, seve
 from faultinject.reports._protocol import Environment
 from faultinject.reports._suite import Suite
 from faultinject.reports._tables import names_owned_at
-from faultinject.reports._words import GRADES, LONG, clock, counted, some
+from faultinject.reports._words import GRADES, clock, counted, some, what_of
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _findings(summary: Summary, results: Sequence[CaseResult]) -> list[FindingVi
 def _details(finding: Finding, known: Mapping[str, CaseResult]) -> list[tuple[str, str]]:
     pairs = [
         ("place", finding.place),
-        ("what", finding.what or LONG.get(finding.verdict, "")),
+        ("what", what_of(finding)),
         ("charged to", finding.charged_to),
     ]
     case = known.get(finding.smallest)
