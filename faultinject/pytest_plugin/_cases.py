@@ -17,7 +17,7 @@ from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_t
 from faultinject.pytest_plugin._flows import Flow
 from faultinject.pytest_plugin._session import FACTS, PluginSession
 from faultinject.pytest_plugin._shared import Running
-from faultinject.reports._words import gravest
+from faultinject.reports._words import counted, gravest
 from faultinject.sweep import Judged
 
 _CASE: pytest.StashKey[FaultCase] = pytest.StashKey()
@@ -134,8 +134,8 @@ class CaseHooks:
             raise failed_text(item, f"{param.settings.options.target.name} cannot be swept", planned.why)
         try:
             flow = self.session.flows.get(param.settings.options, param.plan.matrix)
-            if planned.kind == "matrix":
-                self._check_matrix(item, param, flow)
+            if planned.kind == "whole":
+                self._check_whole(item, param, flow)
                 return
             case = flow.find(planned)
             if case is None:
@@ -184,16 +184,15 @@ class CaseHooks:
                 raise failure
             return
         if accused and result.verdict == known:
-            pytest.xfail(f"{known}, as in {param.plan.matrix}: {_what(result)}")
+            pytest.xfail(f"{known}, as in {param.plan.source}: {_what(result)}")
         if accused:
             raise failure
         raise CaseFailed(
-            f"{result.verdict} now, but {param.plan.matrix} still has it as {known}: write it anew with "
-            f"`faultinject matrix {param.settings.options.target.name}`",
+            f"{result.verdict} now, but {param.plan.source} still has it as {known}: {_anew(param)}",
             failure.place,
         )
 
-    def _check_matrix(self, item: pytest.Function, param: Param, flow: Flow) -> None:
+    def _check_whole(self, item: pytest.Function, param: Param, flow: Flow) -> None:
         listed = {one.key for one in param.plan.planned if one.kind == "case"}
         if len(listed) * len(param.plan.faults) < param.plan.of:
             return  # The budget left some out: what the others say is all there is.
@@ -202,24 +201,27 @@ class CaseHooks:
             shown = "\n".join(f"  {key}" for key in sorted(missing)[:20])
             raise failed_text(
                 item,
-                f"{len(missing)} fault points are not in {param.plan.matrix}",
-                f"{shown}\nwrite it anew with `faultinject matrix {param.settings.options.target.name}`",
+                f"{param.plan.source} lacks {counted(len(missing), 'fault point')}",
+                f"{shown}\n{_anew(param)}",
             )
 
     def _not_there(self, item: pytest.Function, param: Param) -> None:
         what = f"{param.settings.options.target.name} makes no such call"
-        if not param.plan.matrix:
+        if not param.plan.source:
             pytest.skip(f"not-reached: {what} in this process's recording")
         raise failed_text(
             item,
             f"{what} any more",
-            f"{param.plan.matrix} is of an older state of it: write it anew with `faultinject matrix "
-            f"{param.settings.options.target.name}`",
+            f"{param.plan.source} is of an older state of it: {_anew(param)}",
         )
 
 
 def _flow_of(param: Param) -> str:
     return f"{param.plan.matrix} {param.settings.options!r}"
+
+
+def _anew(param: Param) -> str:
+    return f"write it anew with `{param.plan.again}`"
 
 
 def _what(result: CaseResult) -> str:

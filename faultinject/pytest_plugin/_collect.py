@@ -11,7 +11,14 @@ import pytest
 
 from faultinject.errors import FaultinjectError, UsageError
 from faultinject.pytest_plugin._cov import with_cover
-from faultinject.pytest_plugin._planned import Plan, Planned, committed, plan_of_matrix, plan_of_points
+from faultinject.pytest_plugin._planned import (
+    Plan,
+    Planned,
+    committed,
+    plan_of_baseline,
+    plan_of_matrix,
+    plan_of_points,
+)
 from faultinject.pytest_plugin._session import PluginSession, session_of
 from faultinject.pytest_plugin._settings import Settings, settings_for
 
@@ -70,12 +77,12 @@ def param_of(item: pytest.Item) -> Param | None:
 
 
 def plan_for(session: PluginSession, settings: Settings) -> Plan:
-    """The tests of a target: from its committed matrix, else from a recording.
+    """The tests of a target: from its committed matrix, or the baseline of its gate, or from a recording.
 
     Raises:
-        UsageError: the committed matrix cannot be read.
+        UsageError: the committed file cannot be read.
     """
-    plan = plan_of_matrix(committed(settings), settings)
+    plan = plan_of_matrix(committed(settings), settings) or plan_of_baseline(settings)
     if plan is not None:
         return plan
 

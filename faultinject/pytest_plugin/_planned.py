@@ -1,4 +1,4 @@
-"""The cases of a target before anything runs: from the committed matrix, or from a recording."""
+"""The cases of a target before anything runs: from a committed matrix or baseline, or from a recording."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Literal, TypeVar
 import msgspec
 
 from faultinject._reading import check_inside
+from faultinject.errors import UsageError
 from faultinject.facts import Phase, Point
+from faultinject.gate import baseline_path, read_baseline
 from faultinject.matrix import Matrix, matrix_path, read_matrix
-from faultinject.points import PHASES, module_of, point_key, qualname_of, short_name
+from faultinject.points import PHASES, module_of, parse_point_key, point_key, qualname_of, short_name
 from faultinject.pytest_plugin._settings import Settings
 
 T = TypeVar("T")
-Kind = Literal["case", "matrix", "broken"]
+Kind = Literal["case", "whole", "broken"]
 
 
 class Planned(msgspec.Struct, frozen=True):
     """One test to be.
 
     Attributes:
-        kind: ``case``; ``matrix`` for the test that the committed matrix has every call; ``broken`` for the
-            one
-            test of a target that cannot be recorded.
+        kind: ``case``; ``whole`` for the test that the committed file has every fault point; ``broken`` for
+            the one test of a target that cannot be recorded.
         title: what stands in brackets behind the test's name.
         key: finds the point in a recording, see `keys_of`.
         fault: its name.
@@ -49,12 +50,16 @@ class Plan(msgspec.Struct, frozen=True):
         faults: those that are swept.
         planned: in the order of the points.
         of: how many cases there are, those that the budget leaves out included.
-        matrix: the committed file they come from; empty for a recording.
+        source: the committed file they come from; empty for a recording.
+        again: the command that writes that file anew.
+        matrix: the committed matrix, which may declare ownership; empty where there is none.
     """
 
     faults: tuple[str, ...]
     planned: tuple[Planned, ...]
     of: int
+    source: str = ""
+    again: str = ""
     matrix: str = ""
 
 
@@ -95,20 +100,46 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
         for title, key, point, fault in _titled(points, faults)
     ]
     kept = within(planned, [0] * len(planned), settings)
-    check = Planned("matrix", "every call is in the committed matrix")
-    return Plan(faults, (*kept, check), len(planned), str(path))
+    check = Planned("whole", "every call is in the committed matrix")
+    again = f"faultinject matrix {options.target.name}"
+    return Plan(faults, (*kept, check), len(planned), str(path), again, str(path))
+
+
+def plan_of_baseline(settings: Settings) -> Plan | None:
+    """What the committed baseline of a gate names; `None` where there is none.
+
+    Raises:
+        UsageError: it cannot be read, or is of another target or level.
+    """
+    options = settings.options
+    path = baseline_path(settings.matrices, options.target.name, options.level)
+    if not path.exists():
+        return None
+    baseline = read_baseline(check_inside(path, path.parent, "baseline"))
+    if (baseline.target, baseline.level) != (options.target.name, options.level):
+        there = f"{baseline.target} at level {baseline.level}"
+        raise UsageError(f"{path} is of {there}, not of {options.target.name} at level {options.level}")
+    faults = options.faults if settings.own_faults or not baseline.faults else baseline.faults
+    points = options.filter.apply(tuple(map(parse_point_key, baseline.points)), None)
+    planned = [Planned("case", title, key, fault) for title, key, _, fault in _titled(points, faults)]
+    kept = within(planned, _depths(points, faults), settings)
+    check = Planned("whole", "every fault point is in the committed baseline")
+    matrix = committed(settings)
+    declared = str(matrix) if matrix.exists() else ""
+    return Plan(faults, (*kept, check), len(planned), str(path), "faultinject gate --accept", declared)
 
 
 def plan_of_points(points: Sequence[Point], settings: Settings) -> Plan:
     """What a recording names."""
     faults = settings.options.faults
-    planned: list[Planned] = []
-    depths: list[int] = []
+    planned = [Planned("case", title, key, fault) for title, key, _, fault in _titled(points, faults)]
+    return Plan(faults, tuple(within(planned, _depths(points, faults), settings)), len(planned))
+
+
+def _depths(points: Sequence[Point], faults: Sequence[str]) -> list[int]:
+    """Of each case, how far beneath the target it is."""
     own = points[0].caller if points else ""
-    for title, key, point, fault in _titled(points, faults):
-        planned.append(Planned("case", title, key, fault))
-        depths.append(len(point.stack) or int(point.caller != own))
-    return Plan(faults, tuple(within(planned, depths, settings)), len(planned))
+    return [len(point.stack) or int(point.caller != own) for point in points for _ in faults]
 
 
 def committed(settings: Settings) -> Path:

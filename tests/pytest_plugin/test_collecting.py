@@ -63,6 +63,51 @@ def test_without_a_matrix_a_recording_names_the_same_cases(project: Project) -> 
     assert project.left() == []
 
 
+BASELINE = """\
+format = 1
+target = "client:Client"
+level = "sites"
+faults = ["OSError:EPIPE"]
+points = [
+    "sites before client:Client.__init__ -> client:Client.greet #1",
+    "sites before client:Client.greet -> posix:write #1",
+]
+"""
+
+
+def test_at_another_level_the_baseline_of_the_gate_names_the_cases(project: Project) -> None:
+    project.write("client.py", "raise SystemExit('imported')")
+    project.commit_matrix()
+    project.write("matrices/client-Client.sites.baseline.toml", BASELINE)
+    project.write("test_client.py", mark('"client:Client", level="sites"'))
+    assert project.collect() == [
+        "test_it[Client.__init__ Client.greet before OSError:EPIPE]",
+        "test_it[Client.greet write before OSError:EPIPE]",
+        "test_it[every fault point is in the committed baseline]",
+    ]
+    project.write(
+        "test_client.py", mark('"client:Client", level="sites", names="write", faults="ValueError"')
+    )
+    assert project.collect()[0] == "test_it[Client.greet write before ValueError]"
+    project.write("matrices/client-Client.sites.baseline.toml", BASELINE.replace("client:Client", "m:O", 1))
+    _, output = project.look("--collect-only")
+    assert "is of m:O at level sites, not of client:Client at level sites" in output
+
+
+def test_the_cases_of_a_baseline_are_judged_and_what_it_lacks_is_told(project: Project) -> None:
+    project.write("matrices/client-Client.sites.baseline.toml", BASELINE)
+    arguments = '"client:Client", level="sites", release="close", repeats=1, phases="before"'
+    project.write("test_client.py", mark(arguments))
+    result = project.run()
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*client-Client.sites.baseline.toml lacks 1 fault point",
+            "*write it anew with `faultinject gate --accept`",
+        ]
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [

@@ -80,7 +80,7 @@ def test_a_committed_matrix_that_is_out_of_date_fails(project: Project) -> None:
         [
             "E   client:Client makes no such call any more",
             "*write it anew with `faultinject matrix client:Client`*",
-            "E   2 fault points are not in *client-Client.toml",
+            "E   *client-Client.toml lacks 2 fault points",
             "E       after client:Client.greet #1",
             "E       before client:Client.greet #1",
         ]
