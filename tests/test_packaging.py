@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -86,12 +87,19 @@ def test_what_is_heavy_is_an_extra_only() -> None:
     assert set(project["optional-dependencies"]) == {"torch", "vllm", "ray", "hypothesis", "coverage"}
 
 
-def test_the_wheel_holds_the_packages_the_model_and_the_type_marks(tmp_path: Path) -> None:
+def build(what: str, folder: Path) -> Path:
+    """The file that the build backend makes: a ``wheel`` or an ``sdist``."""
     # In a process of its own: a build backend changes the working directory's state as it likes.
-    script = f"from hatchling.build import build_wheel\nbuild_wheel({str(tmp_path)!r})\n"
+    script = f"from hatchling.build import build_{what}\nprint(build_{what}({str(folder)!r}))\n"
     pytest.importorskip("hatchling")
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, timeout=120, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, cwd=ROOT, timeout=120, capture_output=True, text=True
+    )
+    return folder / done.stdout.split()[-1]
+
+
+def test_the_wheel_holds_the_packages_the_model_and_the_type_marks(tmp_path: Path) -> None:
+    wheel = build("wheel", tmp_path)
     assert wheel.name == "faultinject-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -109,6 +117,24 @@ def test_the_wheel_holds_the_packages_the_model_and_the_type_marks(tmp_path: Pat
     } <= names
     assert {name.split("/")[0] for name in names} == {"faultinject", "engine", "faultinject-0.1.0.dist-info"}
     assert "faultinject = faultinject.cli:main" in entry_points
+    assert "[pytest11]\nfaultinject = faultinject.pytest_plugin\n" in entry_points
+
+
+def test_the_source_holds_what_a_pipeline_and_the_tests_need_too(tmp_path: Path) -> None:
+    with tarfile.open(build("sdist", tmp_path)) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {
+        "action.yml",
+        ".pre-commit-hooks.yaml",
+        "conftest.py",
+        "tox.ini",
+        "requirements/test.txt",
+        "docs/gate.md",
+        "examples/library/matrices/feed.steps.baseline.toml",
+        "faultinject/reports/_html/page.html.jinja",
+        "tests/hostile/baselines/empty.toml",
+        "tests/hostile/reports/empty.json",
+    } <= names
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda p: p.name)
