@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from faultinject.errors import UsageError
-from faultinject.facts import CaseResult, Level, Recording, Summary
-from faultinject.reports import Environment
+from faultinject.facts import Level
+from faultinject.reports import Kept
 from faultinject.sweep import Options, Sweep
 from faultinject.sweep._options import Runner
 from faultinject.targets import TargetSpec
@@ -17,39 +17,23 @@ ROOT = Path(__file__).resolve().parents[2]
 ME = "tests.backends._patched"
 
 
-class Collected:
-    def __init__(self) -> None:
-        self.results: dict[str, CaseResult] = {}
-
-    def start(self, recording: Recording, environment: Environment, total: int) -> None: ...
-
-    def case(self, result: CaseResult) -> None:
-        self.results[result.id] = result
-
-    def progress(self, stage: str, done: int, total: int) -> None: ...
-
-    def finish(self, summary: Summary) -> None: ...
-
-    def close(self) -> None: ...
-
-
 Row = tuple[str, str, int, str, str, bool]
 
 
 def sweep(target: str, *patched: str, level: Level = "steps", runner: Runner = "zygote") -> set[Row]:
     """(caller, callee, occurrence, phase, verdict, charged to the target) of each case."""
-    collected = Collected()
+    kept = Kept()
     Sweep(
         Options(
             target=TargetSpec(f"{ME}:{target}", "close", str(ROOT)), level=level, faults=("RuntimeError",),
             runner=runner, confirm="none", jobs=1, repeats=1, backend="patching", attributes=patched,
             probes=("fds",),
         ),
-        collected,
+        kept,
     ).run()  # fmt: skip
     return {
         (p.caller.partition(":")[2], p.callee, p.occurrence, p.phase, r.verdict, r.violation)
-        for r in collected.results.values()
+        for r in kept.results.values()
         for p in (r.point,)
     }
 
