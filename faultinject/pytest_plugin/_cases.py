@@ -152,7 +152,7 @@ class CaseHooks:
         facts["sampled"] = self.session.sampled.get(item.nodeid.partition("[")[0], "")
         if param.settings.options.cover:
             title = f"{param.settings.options.target.name} {planned.title}"
-            facts["lines"] = told([judged], [title])
+            facts["lines"] = told([judged], [title], param.settings.options.cover)
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
         failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)

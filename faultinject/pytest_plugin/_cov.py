@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
@@ -38,13 +39,21 @@ def with_cover(settings: Settings, config: pytest.Config, frame: str) -> Setting
     return msgspec.structs.replace(settings, options=options)
 
 
-def told(judged: Iterable[Judged], titles: Iterable[str]) -> Told:
-    """What some cases ran."""
+def told(judged: Iterable[Judged], titles: Iterable[str], cover: tuple[str, ...]) -> Told:
+    """What some cases ran.
+
+    Args:
+        cover: globs of the modules that were looked at; their files count although nothing of them ran.
+    """
     found: Told = []
     for one, title in zip(judged, titles, strict=True):
         lines = one.observation.lines if one.observation is not None else ()
-        file = one.result.point.file
-        found.append((title, {path: list(numbers) for path, numbers in lines}, [file] if file else []))
+        point = one.result.point
+        inside = point.file and any(
+            fnmatchcase(module_of(point.caller), glob) for glob in cover if glob != "*"
+        )
+        further = [point.file] if inside else []
+        found.append((title, {path: list(numbers) for path, numbers in lines}, further))
     return found
 
 

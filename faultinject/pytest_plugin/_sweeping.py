@@ -136,7 +136,7 @@ class Block:
                 if options.cover:
                     titles = [f"{self._name} {title_of(case.point, case.fault)}" for case in cases]
                     facts = self._sweep.item.stash.setdefault(FACTS, {})
-                    facts.setdefault("lines", []).extend(told(self._judged, titles))
+                    facts.setdefault("lines", []).extend(told(self._judged, titles, options.cover))
                 self.recording = flow.recording
                 self.summary = summarise(self.results, flow.recording)
         except TargetError as error:

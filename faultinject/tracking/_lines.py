@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from types import CodeType, FrameType
 
+from faultinject.tracking._names import is_stdlib
+
+ANY = "*"
+"""In place of a glob: every module of the project."""
+
 
 class FaultLines:
     """Notes the lines of some modules, from the moment at which it is put `on`.
 
     Args:
-        modules: globs of their names.
+        modules: globs of their names. A bare ``*`` is every module of the project: of neither the standard
+            library nor an installed package.
     """
 
     def __init__(self, modules: Sequence[str]) -> None:
@@ -24,9 +30,17 @@ class FaultLines:
         """Whether what this frame runs belongs to one of the modules."""
         known = self._known.get(frame.f_code)
         if known is None:
-            name = str(frame.f_globals.get("__name__", ""))
-            known = self._known[frame.f_code] = any(fnmatchcase(name, glob) for glob in self._modules)
+            known = self._known[frame.f_code] = self._fits(frame)
         return known
+
+    def _fits(self, frame: FrameType) -> bool:
+        name = str(frame.f_globals.get("__name__", ""))
+        if any(fnmatchcase(name, glob) for glob in self._modules if glob != ANY):
+            return True
+        file = frame.f_code.co_filename
+        return ANY in self._modules and not (
+            is_stdlib(name) or "-packages/" in file or file.startswith("<") or name.startswith("faultinject.")
+        )
 
     def line(self, file: str, number: int) -> None:
         """A line is about to be executed."""

@@ -92,12 +92,16 @@ def test_a_block_is_swept_before_it_runs_and_only_the_leak_in_it_fails(project: 
     lines = (project.path / "client.py").read_text().splitlines()
     assert "self.greet()" in lines[21]
     project.write("test_client.py", BLOCKS)
-    result = project.run()
+    result = project.run("--faultinject-cov")
     text = result.stdout.str()
     assert result.parseoutcomes() == {"passed": 4, "failed": 2}, text
     assert "E   1. leak, 2 cases: Client.__init__ has no handler around line 8 that releases fds" in text
     assert ">     8          self.greet()" in text
     assert "E       ValueError: by itself" in text or "E           ValueError: by itself" in text
+    # Its modules are those of the project: nothing of the standard library, or of an installed package.
+    covered = re.findall(r"^(\S+) +\d+ of +\d+ +\d+%$", text, re.M)
+    assert covered == ["client.py", "test_client.py", "TOTAL"]
+    assert "never" not in text[text.index("client.py  ") : text.index("test_client.py  ")]
     again = re.findall(r'Run this case alone: pytest "(\S+)" --faultinject-case (\w+)', text)
     assert len(again) == 1
     alone = project.run(again[0][0], "--faultinject-case", again[0][1])
