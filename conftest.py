@@ -27,6 +27,9 @@ import pytest
 from faultinject.facts import Item
 from faultinject.probes import ProbeSet, Snapshot, diff, load_probes
 
+pytest_plugins = ["pytester"]
+"""For the tests of our own plugin; pytest takes this in the topmost conftest only."""
+
 Left = dict[str, Item]
 
 GRACE_S = 3.0

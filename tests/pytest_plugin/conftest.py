@@ -15,8 +15,6 @@ import faultinject.pytest_plugin._cases
 import faultinject.pytest_plugin._sweeping
 import faultinject.pytest_plugin._xdist  # noqa: F401
 
-pytest_plugins = ["pytester"]
-
 CLIENT = '''\
 """A client that keeps what it opened when it cannot greet."""
 import os
