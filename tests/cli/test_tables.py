@@ -52,7 +52,7 @@ def test_the_words_of_a_command_line_give_the_same_again() -> None:
 
 
 def test_defaults_need_no_words() -> None:
-    assert words_of({"level": "steps", "module": [], "second": False}) == ()
+    assert words_of({"level": "", "module": [], "second": False}) == ()
 
 
 def test_what_the_options_refuse_is_told_with_its_place() -> None:
