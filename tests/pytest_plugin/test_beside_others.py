@@ -147,7 +147,7 @@ def test_pytest_timeout_ends_a_case_and_the_next_one_runs(project: Project) -> N
     )
     project.write("test_client.py", marked)
     options = ("--faultinject-runner=zygote", "--faultinject-jobs=1")
-    result = project.run(*options, "--timeout=20", "--timeout-method=signal")
+    result = project.run(*options, "--timeout=20", "--timeout-method=signal", "--faultinject-time-limit=100")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*Timeout (>20.0s) from pytest-timeout*"])
     # With a limit of its own the case is judged, and shows where it hangs.
