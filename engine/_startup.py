@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 _LIMIT = 20_000
@@ -179,6 +179,15 @@ class Teller:
         else:
             cause = Cause.of(error, self._role, pid)
         self._send({"status": FAILED, "cause": cause.as_data()})
+
+    def ended_by(self, number: int) -> None:
+        """Tell that this process ends in order, because a signal has asked it to; not where more was told.
+
+        What others have told goes first: whoever ends all of them asks by a signal too.
+        """
+        if self._failed.acquire(blocking=False):
+            cause = Cause.of_end(self._role, os.getpid(), -number, early=False)
+            self._send({"status": FAILED, "cause": replace(cause, killed=False).as_data()})
 
     def worker(self, role: str, pid: int, *, ready: bool) -> None:
         """Tell of a worker that it has started, or that it is ready."""

@@ -142,8 +142,6 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
         files.update(getattr(self.engine_manager, "__dict__", {}).get(FILES, ()))
         told = told_to(self.engine_manager)
         with held(), contextlib.ExitStack() as steps:
-            if told is not None:
-                steps.callback(told.close)
             for path in files:
                 steps.callback(remove_file, path)
             # Without a thread or a task yet that reads: the start has failed.
@@ -153,6 +151,9 @@ def hardened_cleanup(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
                 steps.callback(end_engines, self)
             else:
                 steps.callback(cleanup_of(upstream, self), self)
+            if told is not None:
+                # First: what they tell from here on comes of being ended.
+                steps.callback(told.close)
 
     return __call__
 

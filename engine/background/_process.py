@@ -78,6 +78,8 @@ class _Start:
         telling(self.teller)
         self.asked = 0
         self.noted = 0
+        self.stopped = 0
+        """The signal that asked the engine to end once it was constructed."""
 
     def of(self, kind: Any) -> Callable[..., Any]:
         """What constructs an engine of that kind."""
@@ -112,6 +114,7 @@ class _Start:
 
         def handle(number: int, frame: FrameType | None) -> None:
             if self.engine is not None:
+                self.stopped = self.stopped or number
                 upstream(number, frame)
             elif not self.asked:
                 # A second one neither cuts the clean-up short nor begins it again.
@@ -141,6 +144,9 @@ class _Start:
             # Upstream's own words are "Executor failed.".
             cause = failure_of(self.engine.model_executor)
             self.teller.failed(error if cause is None else ExecutorError(cause))
+        elif self.stopped:
+            # It ends in order, with status 0. Whoever did not ask for that is to hear who did.
+            self.teller.ended_by(self.stopped)
 
     def worker_died(self, cause: Cause) -> None:
         """End a construction that goes on, as SIGTERM does: it may be long until it asks a worker again."""

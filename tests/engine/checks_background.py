@@ -261,6 +261,25 @@ def an_engine_that_dies_and_is_asked_something() -> list[Any]:
     return [*(told or [["waits", ""]])[0], living(engines, 5.0)]
 
 
+def an_engine_that_somebody_else_asks_to_end() -> list[Any]:
+    """An orderly end, with status 0, which the caller has not asked for."""
+    llm = construct()
+    client = llm.llm_engine.engine_core
+    (asked,) = (one for one in psutil.Process().children(recursive=True) if "EngineCore" in title_of(one))
+    asked.terminate()
+    end = time.monotonic() + LONGEST
+    while not client.resources.engine_dead and time.monotonic() < end:
+        time.sleep(0.01)
+    try:
+        client.call_utility("get_supported_tasks")
+    except Exception as error:
+        said = [type(error).__name__, "\n".join(getattr(error, "__notes__", ()))]
+    else:
+        said = ["answered", ""]
+    _vllm_trees.give_back(llm)
+    return said
+
+
 def a_caller_that_fails_after_its_engine_is_up() -> list[Any]:
     from vllm.entrypoints import llm
 

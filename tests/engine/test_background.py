@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.engine._forge import Forge
@@ -80,6 +82,17 @@ def test_an_answer_of_an_engine_that_dies_is_not_waited_for(forge: Forge) -> Non
 def test_upstream_waits_for_the_answer_of_a_dead_engine(forge: Forge) -> None:
     check = "checks_background.an_engine_that_dies_and_is_asked_something"
     assert forge.run(check)[:2] == ["waits", ""]
+
+
+def test_of_an_engine_that_somebody_else_ends_in_order_the_caller_hears_how(forge: Forge) -> None:
+    kind, said = forge.run("hardened:checks_background.an_engine_that_somebody_else_asks_to_end")
+    assert kind == "EngineDeadError"
+    assert re.fullmatch(r"The engine has ended: engine \(pid \d+\) was ended by SIGTERM", said)
+
+
+def test_upstreams_caller_hears_nothing_of_it(forge: Forge) -> None:
+    kind, said = forge.run("checks_background.an_engine_that_somebody_else_asks_to_end")
+    assert (kind, said) == ("EngineDeadError", "")
 
 
 def test_what_fails_after_the_engine_is_up_ends_it_before_the_caller_hears(forge: Forge) -> None:
