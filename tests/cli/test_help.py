@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -61,6 +62,12 @@ def test_help_shows_its_examples_each_on_a_line(name: str, capsys: pytest.Captur
     for command, example in EXAMPLES:
         if command == name and len(example) < 70:
             assert [line for line in lines if line.removeprefix("Example: ") == example], example
+
+
+def test_version_is_the_packages(command: Command) -> None:
+    done = command.run("--version")
+    assert done.returncode == 0
+    assert re.fullmatch(rf"faultinject {re.escape(version('faultinject'))} \(Python [\d.]+\)\n", done.stdout)
 
 
 @pytest.fixture
