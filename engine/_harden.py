@@ -174,7 +174,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
     from engine.background._launcher import hardened_manager_init, hardened_socket, hardened_wait
     from engine.background._process import hardened_process_init, run_engine_core
     from engine.multiproc import _executor as _multiproc
-    from engine.multiproc._queues import hardened_attachment, hardened_queue_init
+    from engine.multiproc._queues import hardened_attachment, hardened_dequeue, hardened_queue_init
     from engine.multiproc._worker import hardened_worker_init, hardened_worker_shutdown, worker_main
 
     constructor = vars(EngineCore)["__init__"]
@@ -204,6 +204,7 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
         _replaced(
             MessageQueue, "create_from_handle", lambda upstream: hardened_attachment(upstream, options)
         ),
+        _replaced(MessageQueue, "dequeue", hardened_dequeue),
         _replaced(WorkerProc, "__init__", lambda upstream: hardened_worker_init(upstream, options)),
         _replaced(WorkerProc, "shutdown", hardened_worker_shutdown),
         _replaced(WorkerProc, "worker_main", lambda upstream: staticmethod(worker_main)),

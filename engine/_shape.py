@@ -134,6 +134,7 @@ _CLIENT = (
 _QUEUES = (
     ("MessageQueue.__init__", ("Context", "ShmRingBuffer", "get_open_zmq_ipc_path")),
     ("MessageQueue.create_from_handle", ("Context", "ShmRingBuffer")),
+    ("MessageQueue.dequeue", ("acquire_read",)),
     ("ShmRingBuffer.__init__", ("shared_memory", "SharedMemory", "is_creator")),
     ("MessageQueue.wait_until_ready", ("local_socket", "remote_socket", "recv")),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -80,6 +81,24 @@ def hardened_attachment(upstream: Callable[..., Any], options: dict[str, Any]) -
     return staticmethod(create_from_handle)
 
 
+def hardened_dequeue(upstream: Callable[..., Any]) -> Callable[..., Any]:
+    """``MessageQueue.dequeue``, for whose end `give_back_queue` waits: no socket goes beside a reader.
+
+    Args:
+        upstream: vLLM's own.
+    """
+
+    @functools.wraps(upstream)
+    def dequeue(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _reading(self):
+            if _GIVEN_BACK in vars(self):
+                # Upstream's word for a reader that its queue's end has woken.
+                raise RuntimeError("cancelled")
+            return upstream(self, *args, **kwargs)
+
+    return dequeue
+
+
 def give_back_queue(queue: Any) -> None:
     """Close the sockets of a `MessageQueue` and its shared memory; a writer's names are removed too.
 
@@ -90,16 +109,41 @@ def give_back_queue(queue: Any) -> None:
     """
     sockets = [one for one in _sockets(queue) if not one.closed]
     contexts = {id(one.context): one.context for one in sockets}
-    # A reader in another thread is woken, and leaves before its socket goes.
-    steps = [queue.shutdown] if sockets and not queue.shutting_down else []
-    steps += [functools.partial(one.close, linger=0) for one in sockets]
-    steps += [one.term for one in contexts.values()]
-    if getattr(queue, "_is_writer", False):
-        steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
-    steps += [functools.partial(give_back_memory, holder) for holder in _holders(queue)]
-    _each(steps)
-    if getattr(queue, "_is_writer", False):
+    writes = getattr(queue, "_is_writer", False)
+    failures = _each([queue.shutdown] if sockets and not queue.shutting_down else [])
+    # A reader in another thread has been woken by that. libzmq's sockets are of one thread at a time.
+    alone = _reading(queue).acquire(timeout=_LEAVES)
+    try:
+        steps: list[Callable[[], object]] = []
+        if alone:
+            vars(queue)[_GIVEN_BACK] = True
+            steps += [functools.partial(one.close, linger=0) for one in sockets]
+            steps += [one.term for one in contexts.values()]
+        else:
+            failures.append(TimeoutError(f"a thread was still reading {_LEAVES:g} s after it was woken"))
+        if writes:
+            steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
+        steps += [functools.partial(give_back_memory, holder) for holder in _holders(queue)]
+        failures += _each(steps)
+    finally:
+        if alone:
+            _reading(queue).release()
+    if writes:
         _tell_the_guardian(lifeline.disown_name, _names(queue))
+    _raise(failures)
+
+
+_LEAVES = 2.0
+"""Seconds in which a reader leaves that was woken."""
+
+_READING = "_lock_of_whoever_reads"
+_GIVEN_BACK = "_was_given_back"
+
+
+def _reading(queue: Any) -> Any:
+    """Held by a thread that reads; again by a signal handler that interrupts it."""
+    known = vars(queue)
+    return known[_READING] if _READING in known else known.setdefault(_READING, threading.RLock())
 
 
 def remove_names(queue: Any) -> None:
@@ -112,10 +156,11 @@ def remove_names(queue: Any) -> None:
         functools.partial(unlink_memory, holder.shared_memory.name) for holder in _holders(queue)
     ]
     steps += [functools.partial(remove_file, path) for path in _socket_files(queue)]
-    _each(steps)
+    _raise(_each(steps))
 
 
-def _each(steps: Iterable[Callable[[], object]]) -> None:
+def _each(steps: Iterable[Callable[[], object]]) -> list[Exception]:
+    """Take every step; what failed."""
     failures: list[Exception] = []
     for step in steps:
         try:
@@ -123,6 +168,10 @@ def _each(steps: Iterable[Callable[[], object]]) -> None:
         except Exception as error:
             # Without the frames, which would keep the queue.
             failures.append(error.with_traceback(None))
+    return failures
+
+
+def _raise(failures: list[Exception]) -> None:
     if failures:
         raise ExceptionGroup("message queue", failures)
 

@@ -11,6 +11,7 @@ import re
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,3 +145,58 @@ def a_normal_shutdown() -> list[Any]:
     for thread in together:
         thread.join()
     return [running, answers, more(before)]
+
+
+def a_queue_that_is_given_back_beside_its_reader() -> list[Any]:
+    """Another thread reads from it, as it does where a monitor has seen a worker die; then without the lock.
+
+    Returns:
+        For both, whether the reader had a closed socket before it could leave, and what ended it.
+    """
+    from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
+
+    from engine._harden import original
+
+    plain = original("vllm.distributed.device_communicators.shm_broadcast:MessageQueue.dequeue")
+    return [_given_back_beside(MessageQueue.dequeue), _given_back_beside(plain)]
+
+
+def _given_back_beside(read: Callable[[Any], Any]) -> list[Any]:
+    from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
+
+    from engine.multiproc._queues import give_back_queue
+
+    writer = MessageQueue(1, 1, max_chunk_bytes=1024)
+    reader = MessageQueue.create_from_handle(writer.export_handle(), 0)
+    socket = reader._spin_condition.local_notify_socket
+    waits = threading.Event()
+    seen: list[Any] = []
+
+    def leave_slowly(timeout_ms: int | None = None) -> None:
+        waits.set()
+        while not reader.shutting_down:
+            time.sleep(0.005)
+        end = time.monotonic() + 0.5
+        while not socket.closed and time.monotonic() < end:
+            time.sleep(0.005)
+        seen.append(socket.closed)
+
+    def run() -> None:
+        try:
+            read(reader)
+        except RuntimeError as error:
+            seen.append(str(error))
+
+    reader._spin_condition.wait = leave_slowly
+    reading = threading.Thread(target=run)
+    reading.start()
+    waits.wait()
+    try:
+        give_back_queue(reader)
+    except ExceptionGroup as failed:
+        # The memory that is being read cannot be unmapped.
+        seen.extend(type(one).__name__ for one in failed.exceptions)
+    reading.join()
+    give_back_queue(reader)
+    give_back_queue(writer)
+    return sorted(map(str, seen))

@@ -76,3 +76,9 @@ def test_a_normal_shutdown_by_three_threads_runs_once_and_leaves_nothing(forge: 
     assert running >= 2
     assert answers == [None, None]
     assert more == []
+
+
+def test_a_queue_keeps_its_sockets_until_whoever_reads_from_it_has_left(forge: Forge) -> None:
+    seen, without_lock = forge.run("hardened:checks_workers.a_queue_that_is_given_back_beside_its_reader")
+    assert seen == ["False", "cancelled"]
+    assert without_lock == ["BufferError", "True", "cancelled"]
