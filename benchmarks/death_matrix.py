@@ -58,7 +58,7 @@ class Row:
     def text(self) -> str:
         longest = f"{max(self.gone):6.2f}" if self.gone else f"{'-':>6}"
         masked, slowest = self.verdicts["masked"], max(self.seconds)
-        return f"{self.cases:6}{self.missed:8}{self.left:6}{masked:8}{longest}{slowest:8.1f}"
+        return f"{self.cases:6}{self.missed:7}{self.left:5}{masked:7}{longest}{slowest:8.1f}"
 
 
 def main() -> int:
@@ -121,14 +121,14 @@ def by_fault(cases: Iterable[dict[str, Any]]) -> dict[str, Row]:
 def show(rows: dict[str, dict[str, Row]], faults: Iterable[str]) -> None:
     python = ".".join(map(str, sys.version_info[:3]))
     print(f"vLLM {vllm_version()}, Python {python}, {len(os.sched_getaffinity(0))} cores\n")
-    print(f"{'':18}{'upstream':^44}{'hardened':^44}")
-    columns = f"{'cases':>6}{'missed':>8}{'left':>6}{'masked':>8}{'gone':>6}{'longest':>8}  "
-    print(f"{'':18}" + columns * 2)
+    print(f"{'':17}{'upstream':^40}{'hardened':^40}".rstrip())
+    columns = f"{'cases':>6}{'missed':>7}{'left':>5}{'masked':>7}{'gone':>6}{'longest':>8} "
+    print(f"{'':17}{columns * 2}".rstrip())
     for fault in faults:
-        line = f"{fault:18}"
+        line = f"{fault:17}"
         for kind in ("vllm", "engine"):
             row = rows[kind].get(fault)
-            line += f"{row.text}  " if row is not None else f"{'-':>42}  "
+            line += f"{row.text} " if row is not None else f"{'-':>39} "
         print(line.rstrip())
     print("\nmissed: the milestone, or the process that the signal is for, did not come")
     print("left: a process, shared memory or a file was left, or the caller had not ended, at the deadline")
