@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterable
@@ -15,8 +16,8 @@ _INTERVAL = 0.01
 def stop_processes(processes: Iterable[Any], grace: float = 2.0) -> tuple[int, ...]:
     """End `processes` for certain, and reap those that are this process's children.
 
-    Each is sent SIGTERM; what is left after `grace` is sent SIGKILL, which also ends a process that is
-    stopped (SIGSTOP), and then waited for. A process is addressed by pid and start time, so that a pid
+    Each is sent SIGTERM, and SIGCONT if it is stopped, since it would not hear of the former; what is left
+    after `grace` is sent SIGKILL, and then waited for. A process is addressed by pid and start time, so that a pid
     which the kernel gave away again is left alone.
 
     Args:
@@ -37,11 +38,19 @@ def stop_processes(processes: Iterable[Any], grace: float = 2.0) -> tuple[int, .
             living.append((process, psutil.Process(process.pid)))
     for _, known in living:
         _tried(known.terminate)
+        _tried(functools.partial(_let_go_on, known))
     living = _wait(living, grace)
     for _, known in living:
         _tried(known.kill)
     living = _wait(living, grace)
     return tuple(known.pid for _, known in living)
+
+
+def _let_go_on(known: Any) -> None:
+    import psutil
+
+    if known.status() == psutil.STATUS_STOPPED:
+        known.resume()
 
 
 def _wait(living: list[tuple[Any, Any]], seconds: float) -> list[tuple[Any, Any]]:

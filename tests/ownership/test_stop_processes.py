@@ -44,6 +44,25 @@ def test_one_that_ignores_it_is_killed() -> None:
     child.stdout.close()
 
 
+TIDIES_UP = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_one_that_is_stopped_still_cleans_up() -> None:
+    child = start(TIDIES_UP)
+    child.send_signal(signal.SIGSTOP)
+    while psutil.Process(child.pid).status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
+    assert stop_processes([child], grace=10.0) == ()
+    assert child.returncode == 3
+    assert child.stdout is not None
+    child.stdout.close()
+
+
 def test_a_process_of_multiprocessing_does_not_count_as_alive_afterwards() -> None:
     context = multiprocessing.get_context("fork")
     asked = context.Process(target=pause)
