@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -90,9 +91,7 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
         renderer = recording(transaction, "renderer", names["renderer_from_config"], end_renderer)
         with contextlib.ExitStack() as start:
 
-            def client_by(name: str) -> Callable[..., Any]:
-                make = recording(transaction, "engine core", getattr(kind, name), end_client)
-
+            def client_by(make: Callable[..., Any]) -> Callable[..., Any]:
                 def making(*arguments: Any, **keywords: Any) -> Any:
                     client = make(*arguments, **keywords)
                     start.enter_context(answers_in_time(client))
@@ -100,12 +99,38 @@ def hardened_engine_init(upstream: Callable[..., None], options: dict[str, Any])
 
                 return making
 
-            clients = {name: client_by(name) for name in ("make_client", "make_async_mp_client")}
+            makers = _makers(kind, transaction)
+            clients = {name: client_by(make) for name, make in makers.items()}
             rebound(upstream, EngineCoreClient=Standin(kind, **clients), renderer_from_config=renderer)(
                 self, *args, **kwargs
             )
 
     return __init__
+
+
+def _makers(kind: Any, transaction: OwnershipTransaction) -> dict[str, Callable[..., Any]]:
+    """The functions of ``EngineCoreClient`` that make a client: it is owned as its constructor ends.
+
+    Upstream's hand it on, one to the other, and a signal on the way would lose it.
+    """
+    makers: dict[str, Callable[..., Any]] = {}
+    # In the order in which one calls another.
+    for name in ("make_async_mp_client", "make_client"):
+        make = getattr(kind, name)
+        names = globals_of(make) if inspect.isfunction(inspect.unwrap(make)) else {}
+        clients = {
+            each: Making(one, transaction, "engine core", (end_client,))
+            for each, one in names.items()
+            if inspect.isclass(one) and issubclass(one, kind) and one is not kind
+        }
+        if not clients:  # somebody has put something else there
+            makers[name] = recording(transaction, "engine core", make, end_client)
+            continue
+        for each, one in names.items():
+            if one is kind:
+                clients[each] = Standin(kind, **makers)  # type: ignore[assignment]
+        makers[name] = rebound(make, **clients)
+    return makers
 
 
 def end_client(client: Any) -> None:

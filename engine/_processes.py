@@ -17,8 +17,8 @@ def stop_processes(processes: Iterable[Any], grace: float = 2.0) -> tuple[int, .
     """End `processes` for certain, and reap those that are this process's children.
 
     Each is sent SIGTERM, and SIGCONT if it is stopped, since it would not hear of the former; what is left
-    after `grace` is sent SIGKILL, and then waited for. A process is addressed by pid and start time, so that a pid
-    which the kernel gave away again is left alone.
+    after `grace` is sent SIGKILL, and then waited for. A process is addressed by pid and start time, so that
+    a pid which the kernel gave away again is left alone.
 
     Args:
         processes: `multiprocessing.Process`, `subprocess.Popen` or anything with a ``pid``; those that were

@@ -291,11 +291,37 @@ for one in (LLM, Traced, KeptElsewhere):
 class EngineCoreClient:
     """What makes clients; the process's own engine core has a finalizer in some of its versions."""
 
+    fails_late = False
+    """Whether these functions do more when they have one."""
+
     @staticmethod
     def make_client(here: bool, finalizer: bool) -> Any:
-        return ClientHere(finalizer) if here else Client()
+        if here:
+            return KnownClientHere(finalizer)
+        made = EngineCoreClient.make_async_mp_client(here, finalizer)
+        configure()
+        return made
 
-    make_async_mp_client = make_client
+    @staticmethod
+    def make_async_mp_client(here: bool, finalizer: bool) -> Any:
+        made = KnownClientHere(finalizer) if here else KnownClient()
+        if EngineCoreClient.fails_late:
+            configure()
+        return made
+
+
+class KnownClient(Client, EngineCoreClient):
+    """A client as those functions know it."""
+
+
+class KnownClientHere(ClientHere, EngineCoreClient):
+    """Likewise."""
+
+
+class OtherMakers(EngineCoreClient):
+    """Somebody has put functions of his own there."""
+
+    make_client = make_async_mp_client = functools.partial(lambda here, finalizer: Client())
 
 
 def renderer_from_config() -> Renderer:
@@ -343,6 +369,32 @@ class Synchronous(LoopClosed):
         self.size = configure()
 
 
+class LosesItsClient(Asynchronous):
+    """The function that makes its client fails when it has it."""
+
+    def __init__(self) -> None:
+        EngineCoreClient.fails_late = True
+        super().__init__()
+
+
+class HandsItsClientOn(Asynchronous):
+    """Its client is made by one function that calls another."""
+
+    def __init__(self) -> None:
+        self.output_handler = None
+        self.renderer = renderer_from_config()
+        self.engine_core = EngineCoreClient.make_client(self.here, self.finalizer)
+        self.renderer.says = self.engine_core.ends[1]
+        self.size = configure()
+
+
+class HasOtherMakers(Asynchronous):
+    def __init__(self) -> None:
+        EngineCoreClient.make_async_mp_client = OtherMakers.make_async_mp_client  # type: ignore[method-assign,assignment]
+        EngineCoreClient.make_client = OtherMakers.make_client  # type: ignore[method-assign,assignment]
+        super().__init__()
+
+
 class Made(Asynchronous):
     """By a function of its class, which fails when it has it."""
 
@@ -355,7 +407,7 @@ class Made(Asynchronous):
 
 Made.from_engine_args = hardened_factory(vars(Made)["from_engine_args"], OPTIONS)  # type: ignore[method-assign]
 
-for kind in (Asynchronous, Synchronous):
+for kind in (Asynchronous, Synchronous, HandsItsClientOn):
     kind.__init__ = hardened_engine_init(kind.__init__, OPTIONS)  # type: ignore[misc]
 
 
