@@ -168,6 +168,8 @@ class Teller:
         self.worker_died = worker_died or _nothing
         self.asked = 0
         """The signal by which this process was asked to end, once it was."""
+        self.starts = True
+        """Whether what this process is for is still being constructed."""
 
     def failed(self, error: BaseException) -> None:
         """Tell why this process fails, once: what comes after that follows from it."""

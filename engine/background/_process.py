@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from engine._core import CONSTRUCTED
+from engine._lost import raise_again
 from engine._rebound import globals_of, rebound
 from engine._startup import Cause, ExecutorError, Teller, teller, telling
 from engine._transaction import OwnershipTransaction, transactional
@@ -44,6 +45,7 @@ def run_engine_core(*args: Any, **kwargs: Any) -> None:
     upstream = original("vllm.v1.engine.core:EngineCoreProc.run_engine_core")
     rank = kwargs.get("dp_rank", 0)
     start = _Start(pipe, "engine" if rank == 0 else f"engine[{rank}]")
+    raise_again(start.lost)
     names = globals_of(upstream)
     kinds = {name: start.of(names[name]) for name in ("EngineCoreProc", "DPEngineCoreProc") if name in names}
     # Up to 0.30 vLLM sets its own only once the engine is constructed.
@@ -98,7 +100,8 @@ class _Start:
 
             made._send_engine_dead = send_engine_dead
             if self.asked:
-                # What the handler raised was lost, in a finalizer say.
+                # What the handler raised was swallowed by somebody.
+                self.stopped = self.asked
                 made.shutdown()
                 raise SystemExit(128 + self.asked)
             return made
@@ -122,6 +125,11 @@ class _Start:
                 raise SystemExit(128 + number)
 
         return handle
+
+    def lost(self) -> int:
+        """What the handler raised came out nowhere: the signal by which it is to be asked again."""
+        number, self.asked = self.asked, 0
+        return number if self.engine is None else 0
 
     @functools.cached_property
     def cleaning(self) -> Callable[[int, FrameType | None], None]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine._distributed import ProcessGroups, coordinators
+from engine._lost import raise_again
 from engine._rebound import rebound
 from engine._standin import Standin
 from engine._startup import Teller, teller, telling
@@ -32,21 +33,40 @@ def worker_main(*args: Any, **kwargs: Any) -> None:
         return
     ours = Teller(kwargs["ready_pipe"], role_of(kwargs.get("rank", 0)))
     telling(ours)
+    signals = _Signals(ours)
+    raise_again(signals.lost)
     upstream = original("vllm.v1.executor.multiproc_executor:WorkerProc.worker_main")
-    rebound(upstream, signal=_noting(ours))(*args, **kwargs)
+    rebound(upstream, signal=Standin(signal, signal=signals.set_handler))(*args, **kwargs)
 
 
-def _noting(ours: Teller) -> Standin:
-    """Stands for the module ``signal`` where vLLM sets its handlers, which end a worker without a word."""
+class _Signals:
+    """What comes of the signals that end a worker, without a word in vLLM's own handlers.
 
-    def set_handler(number: int, handler: Any) -> Any:
+    Args:
+        ours: is to tell by which the worker was asked to end.
+    """
+
+    def __init__(self, ours: Teller) -> None:
+        self._ours = ours
+        self._lost = False
+
+    def set_handler(self, number: int, handler: Any) -> Any:
+        """Stands for `signal.signal` where vLLM sets its handlers."""
+
         def handle(asked: int, frame: Any) -> None:
-            ours.asked = ours.asked or asked
+            if self._lost:
+                # Upstream's raises once.
+                self._lost = False
+                raise SystemExit
+            self._ours.asked = self._ours.asked or asked
             handler(asked, frame)
 
         return signal.signal(number, handle if callable(handler) else handler)
 
-    return Standin(signal, signal=set_handler)
+    def lost(self) -> int:
+        """What the handler raised came out nowhere: the signal that is to come again, while it starts."""
+        self._lost = self._ours.starts
+        return self._ours.asked if self._lost else 0
 
 
 def role_of(rank: int) -> str:
@@ -75,6 +95,8 @@ def hardened_worker_init(upstream: Callable[..., None], options: dict[str, Any])
             # Before anything is given back, which takes time in which the others would wait for this one.
             teller().failed(error)
             raise
+        finally:
+            teller().starts = False
 
     return __init__
 

@@ -236,6 +236,30 @@ def a_worker_that_is_stopped() -> list[Any]:
     return staying_at(Worker, "load_model", 2, then, wait=5.0, longest=longest)
 
 
+def an_engine_that_is_terminated_as_it_starts_a_worker() -> list[Any]:
+    """Within the start, where what a signal's handler raises is lost."""
+    before = segments()
+    us = os.getpid()
+    workers: list[None] = []
+
+    def started_one() -> None:
+        if os.getppid() == us:
+            workers.append(None)
+            if len(workers) == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    os.register_at_fork(after_in_parent=started_one)
+    try:
+        construct()
+    except BaseException as error:
+        said = [type(error).__name__, str(error)]
+    else:
+        said = ["", "it started"]
+    gc.collect()
+    alive = living(psutil.Process().children(recursive=True), 5.0)
+    return [*said, [one for one in alive if "VLLM" in one], left_after(before, 5.0)]
+
+
 def an_engine_that_dies_and_is_asked_something() -> list[Any]:
     """An answer of the engine is waited for, and the engine is killed."""
     llm = construct()

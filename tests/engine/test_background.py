@@ -42,6 +42,15 @@ def test_an_engine_that_is_terminated_while_it_starts_ends_and_is_named(forge: F
     assert said.endswith("was ended by SIGTERM before it was ready")
 
 
+def test_an_engine_that_is_terminated_as_it_starts_a_worker_hears_of_it(forge: Forge) -> None:
+    kind, said, alive, left = forge.run(
+        "hardened:checks_background.an_engine_that_is_terminated_as_it_starts_a_worker"
+    )
+    assert kind == "StartupError"
+    assert re.search(r"engine \(pid \d+\) was ended by SIGTERM before it was ready$", said)
+    assert (alive, left) == ([], [])
+
+
 def test_a_worker_that_dies_ends_an_engine_that_is_busy_with_something_else(forge: Forge) -> None:
     status, alive, left, said = forge.run(
         "hardened:checks_background.a_worker_that_dies_while_the_engine_is_busy"
