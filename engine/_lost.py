@@ -1,8 +1,8 @@
 """What a signal's handler raises where nothing can come out, and CPython goes on without it: raised again.
 
 Such are the hooks of ``os.fork`` (`logging` has some), finalizers and callbacks of weak references. What is
-raised there is printed, and dropped (https://docs.python.org/3/library/sys.html#sys.unraisablehook). A process
-that was asked to end, just when it started another, would then never hear of it.
+raised there is printed, and dropped (https://docs.python.org/3/library/sys.html#sys.unraisablehook). A
+process that was asked to end just when it started another would never hear of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 _SOON = 0.02
-"""Seconds until it is raised again: what lost it, such as the start of a process, has come to its end by then."""
+"""Seconds until it is raised again: by then what lost it, such as the start of a process, has ended."""
 
 _again: Callable[[], int] | None = None
 
