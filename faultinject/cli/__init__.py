@@ -8,6 +8,7 @@ from faultinject.cli import (
     _diff,
     _discover,
     _gate,
+    _lifecycle,
     _matrix,
     _replay,
     _report,
@@ -23,6 +24,7 @@ app.command()(_compare.compare)
 app.command()(_diff.diff)
 app.command()(_discover.discover)
 app.command()(_gate.gate)
+app.command()(_lifecycle.lifecycle)
 app.command()(_matrix.matrix)
 app.command()(_replay.replay)
 app.command()(_report.report)

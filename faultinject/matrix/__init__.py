@@ -8,6 +8,7 @@ from faultinject.matrix._ownership import must_release_at, owned_at, release_ord
 from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, read_matrix
 from faultinject.matrix._second import SecondCell, by_release, label_of, label_order, tabulate_second
 from faultinject.matrix._toml import Lines, comment, toml_lines
+from faultinject.matrix._versions import VersionRow, VersionTotals, in_order, totals, version_rows
 from faultinject.matrix._write import format_matrix, matrix_path, write_matrix
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "SecondCell",
     "SituationRow",
     "StepRow",
+    "VersionRow",
+    "VersionTotals",
     "by_release",
     "columns_of",
     "comment",
@@ -29,6 +32,7 @@ __all__ = [
     "declared_owned",
     "fault_rank",
     "format_matrix",
+    "in_order",
     "label_of",
     "label_order",
     "matrix_path",
@@ -40,7 +44,9 @@ __all__ = [
     "tabulate",
     "tabulate_second",
     "toml_lines",
+    "totals",
     "update_matrix",
+    "version_rows",
     "word_of",
     "write_matrix",
 ]

@@ -27,6 +27,7 @@ from faultinject.reports._json import (
     read_report,
 )
 from faultinject.reports._kept import Kept
+from faultinject.reports._lifecycle import render_lifecycle
 from faultinject.reports._many import Reporters
 from faultinject.reports._places import Place, place_of, repository_root, seen_from
 from faultinject.reports._progress import ProgressBar
@@ -77,6 +78,7 @@ __all__ = [
     "read_report",
     "read_suites",
     "render_discovery",
+    "render_lifecycle",
     "render_timeline",
     "reporter_of",
     "reporters_for",

@@ -38,20 +38,20 @@ def render_markdown(suites: Sequence[Suite]) -> str:
 
 def _suite(suite: Suite) -> str:
     version = suite.environment.target_version
-    lines = [f"### faultinject: {_code(suite.recording.target)} {_plain(version)}".rstrip(), ""]
+    lines = [f"### faultinject: {code(suite.recording.target)} {escaped(version)}".rstrip(), ""]
     lines += [_verdict(suite), ""]
     ruling = suite.ruling
     changes = ruling.changes if ruling is not None else ()
     if changes:
-        lines += [*_table(("", "what", "where", "to do"), [_change(change) for change in changes]), ""]
+        lines += [*table(("", "what", "where", "to do"), [_change(change) for change in changes]), ""]
     failing = suite.findings_of(suite.failing())
     if failing:
         header = ("verdict", "what is missing", "cases", "replay")
-        lines += [*_table(header, [_finding(finding) for finding in failing]), ""]
+        lines += [*table(header, [_finding(finding) for finding in failing]), ""]
     excused = suite.excused()
     if excused:
         where = ruling.baseline if ruling is not None else ""
-        lines += [f"{counted(len(excused), 'case')} suppressed in {_code(where)}.", ""]
+        lines += [f"{counted(len(excused), 'case')} suppressed in {code(where)}.", ""]
     if suite.summary.nested:
         verb = "has" if suite.summary.nested == 1 else "have"
         nested = counted(suite.summary.nested, "case")
@@ -77,15 +77,15 @@ def _verdict(suite: Suite) -> str:
 
 def _change(change: Change) -> tuple[str, ...]:
     where = f"{change.file}:{change.line}" if change.file else ""
-    return _KINDS[change.kind], _plain(change.title), _code(where), _plain(change.text)
+    return _KINDS[change.kind], escaped(change.title), code(where), escaped(change.text)
 
 
 def _finding(finding: Finding) -> tuple[str, ...]:
     return (
         finding.verdict,
-        _plain(finding.handler),
+        escaped(finding.handler),
         f"{finding.count:,}",
-        _code(f"faultinject replay {finding.smallest}"),
+        code(f"faultinject replay {finding.smallest}"),
     )
 
 
@@ -101,8 +101,8 @@ def _matrix(recording: Recording, results: Sequence[CaseResult]) -> list[str]:
         owned = ", ".join(one.name for one in must_release_at(recording.owned, number))
         words = [_words(cells[number].get(column)) for column in columns]
         call = short_name(step.callee) if step is not None else "outside any call"
-        rows.append((str(number or "-"), _code(call), _plain(owned), *words))
-    return _table(("step", "call", "owned", *(column.label for column in columns)), rows)
+        rows.append((str(number or "-"), code(call), escaped(owned), *words))
+    return table(("step", "call", "owned", *(column.label for column in columns)), rows)
 
 
 def _words(cell: Counter[str] | None) -> str:
@@ -110,19 +110,25 @@ def _words(cell: Counter[str] | None) -> str:
     return ", ".join(f"{count} {word}" if count > 1 else word for word, count in words)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, cut: bool = True) -> list[str]:
+    """The lines of a table, whose cells are Markdown already.
+
+    Args:
+        cut: after `ROWS`.
+    """
+    shown = rows[:ROWS] if cut else rows
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows[:ROWS]]
-    if len(rows) > ROWS:
+    lines += [f"| {' | '.join(row)} |" for row in shown]
+    if len(rows) > len(shown):
         lines += ["", f"and {len(rows) - ROWS:,} more"]
     return lines
 
 
-def _plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Text in which nothing is markup."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~$@])", r"\\\1", plain(text))
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """A code span; a backtick or a bar in it would end the span, or the cell."""
     return f"`{plain(text).replace('`', chr(39)).replace('|', chr(166))}`" if text else ""
