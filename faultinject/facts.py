@@ -382,7 +382,7 @@ class Summary(msgspec.Struct, frozen=True):
     cases: int
     violations: int
     nested: int
-    verdicts: dict[str, int]
+    verdicts: dict[Verdict, int]
     findings: tuple[Finding, ...]
     unsteady: tuple[str, ...] = ()
     confirmed: int = 0

@@ -78,6 +78,7 @@ def test_a_malformed_matrix_or_baseline_is_refused_in_one_clear_line(
         ("truncated", "is no whole JSON document: input data was truncated"),
         ("no-utf-8", r"is no whole JSON document: it is no UTF-8 \(byte \d+\)"),
         ("id-as-command", "is no id of a case"),
+        ("verdict-count-as-markup", r"invalid enum value .* at `key` in `\$.summary.verdicts`"),
         ("schema-in-red", r"of schema '\\x1b\[31mred"),
         ("wrong-type", r"expected `array`, got `str` - at `\$.cases\[0\].owned`"),
     ],

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from faultinject.facts import CaseResult, Phase, Recording
+from faultinject.facts import CaseResult, Phase, Recording, Verdict
 from faultinject.matrix import word_of
 
 Key = tuple[str, int]
@@ -104,9 +104,9 @@ def align(a: Mapping[Key, Row], b: Mapping[Key, Row]) -> list[tuple[Row | None, 
     return [(a.get(key), b.get(key)) for key in order]
 
 
-def beneath(results: Sequence[CaseResult]) -> dict[str, Counter[str]]:
+def beneath(results: Sequence[CaseResult]) -> dict[str, Counter[Verdict]]:
     """By frame beneath the target, in how many cases each verdict is charged to it; the most first."""
-    found: dict[str, Counter[str]] = {}
+    found: dict[str, Counter[Verdict]] = {}
     for result in results:
         for name, verdict in {(p.charged_to, p.verdict) for p in result.problems if not p.violation}:
             if name and verdict not in ("handled", "not-reached"):

@@ -102,7 +102,7 @@ def _matrix(recording: Recording, results: Sequence[CaseResult]) -> list[str]:
         words = [_words(cells[number].get(column)) for column in columns]
         call = short_name(step.callee) if step is not None else "outside any call"
         rows.append((str(number or "-"), code(call), escaped(owned), *words))
-    return table(("step", "call", "owned", *(column.label for column in columns)), rows)
+    return table(("step", "call", "owned", *(escaped(column.label) for column in columns)), rows)
 
 
 def _words(cell: Counter[str] | None) -> str:

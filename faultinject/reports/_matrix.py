@@ -230,7 +230,7 @@ def _short(verdict: str) -> str:
     return known.get(verdict, verdict)
 
 
-def verdict_counts(verdicts: Mapping[str, int]) -> str:
+def verdict_counts(verdicts: Mapping[Verdict, int]) -> str:
     """``leak 36, clean 40``: worst first, as in a cell."""
-    names: list[Verdict | str] = sorted(verdicts, key=severity)
+    names = sorted(verdicts, key=severity)
     return ", ".join(f"{name} {verdicts[name]:,}" for name in names if verdicts[name])

@@ -37,6 +37,14 @@ def test_nothing_in_a_name_is_markup() -> None:
     assert "\n# no heading" not in text
 
 
+def test_nothing_in_a_fault_is_markup_nor_a_command_of_a_pipeline() -> None:
+    fault = "<img src=x onerror=alert(1)>|x|\n\n# no heading\n::error::no command"
+    text = render_markdown([suite([result(point(3), problem(), fault=fault)])])
+    assert "before \\<img src=x onerror=alert\\(1\\)\\>\\|x\\|" in text
+    assert "<img" not in text.replace("\\<", "")
+    assert not [line for line in text.splitlines() if line.startswith(("# ", "::"))]
+
+
 def test_a_long_table_is_cut() -> None:
     many = [result(point(3, callee=f"m:f{n}"), problem(resources=(f"r{n}",))) for n in range(ROWS + 7)]
     assert "and 7 more" in render_markdown([suite(many)])
