@@ -40,13 +40,24 @@ def part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.part")
 
 
+def make_folder(folder: Path) -> None:
+    """See that a folder is there. A symbolic link to one is refused: what is written would be elsewhere.
+
+    Raises:
+        OSError: it cannot be made, or is a link.
+    """
+    if folder.is_symlink():
+        raise NotADirectoryError("it is a symbolic link")
+    folder.mkdir(exist_ok=True)
+
+
 def make_private(folder: Path) -> None:
     """See that a folder is there of which nothing is for version control.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: as of `make_folder`.
     """
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     with contextlib.suppress(FileExistsError), open(folder / ".gitignore", "x") as file:
         file.write("*\n")
 

@@ -41,3 +41,11 @@ def test_a_private_folder_is_kept_out_of_version_control_and_a_link_is_not_writt
     (folder / ".gitignore").symlink_to(tmp_path / "away")
     make_private(folder)
     assert not (tmp_path / "away").exists()
+
+
+def test_a_symbolic_link_in_the_place_of_a_private_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "private").symlink_to(tmp_path / "away")
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        make_private(tmp_path / "private")
+    assert list((tmp_path / "away").iterdir()) == []

@@ -14,6 +14,9 @@ def write_data(tally: Tally, path: Path) -> bool:
 
     Returns:
         Whether coverage.py is there to write it (``pip install 'faultinject[coverage]'``).
+
+    Raises:
+        OSError: the folder of the file is a symbolic link, or cannot be made.
     """
     try:
         from coverage import CoverageData

@@ -6,21 +6,14 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultinject._writing import make_private, replace_file
+from faultinject._writing import make_folder, make_private, replace_file
 from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
     from faultinject.sweep import Options
 
 STATE = Path(".faultinject")
-
-
-def _made() -> bool:
-    """Whether the directory is there, or could be made; nothing in it is for version control."""
-    with contextlib.suppress(OSError):
-        make_private(STATE)
-        return True
-    return False
+GATE = STATE / "gate"
 
 
 def last_report() -> Path | None:
@@ -30,16 +23,16 @@ def last_report() -> Path | None:
 
 def gate_record(baseline: str) -> Path | None:
     """Where it is kept what a gate has run, for the file name of a baseline; None as of `last_report`."""
-    return STATE / "gate" / f"{baseline.removesuffix('.baseline.toml')}.json" if _made() else None
+    return GATE / f"{baseline.removesuffix('.baseline.toml')}.json" if _made(GATE) else None
 
 
 def remember(options: Options) -> None:
     """Keep the options of a sweep for `recalled`, if something can be written here."""
     import msgspec
 
-    with contextlib.suppress(OSError):
-        _made()
-        replace_file(STATE / "last-options.json", msgspec.json.encode(options))
+    if _made():
+        with contextlib.suppress(OSError):
+            replace_file(STATE / "last-options.json", msgspec.json.encode(options))
 
 
 def recalled() -> Options:
@@ -54,6 +47,8 @@ def recalled() -> Options:
     from faultinject.sweep import Options
 
     path = STATE / "last-options.json"
+    if STATE.is_symlink():
+        raise UsageError(f"nothing is kept in {STATE}: it is a symbolic link: give --target TARGET")
     if not path.exists():
         raise UsageError(f"no sweep was made in this directory ({path} is missing): give --target TARGET")
     try:
@@ -61,3 +56,13 @@ def recalled() -> Options:
     except (UsageError, msgspec.MsgspecError) as error:
         what = f"{path} cannot be read ({lowered(error)})"
         raise UsageError(f"{what}: give --target TARGET, or sweep again") from None
+
+
+def _made(*within: Path) -> bool:
+    """Whether the directory is there, and those within it, or could be made."""
+    with contextlib.suppress(OSError):
+        make_private(STATE)
+        for folder in within:
+            make_folder(folder)
+        return True
+    return False

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from faultinject._reading import reason
 from faultinject.cleanup_coverage import Tally, ranges, write_data
 from faultinject.points import module_of
 from faultinject.pytest_plugin._settings import Settings
@@ -82,7 +83,12 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
         ran, total = sum(len(row.ran) for row in rows), sum(len(row.lines) for row in rows)
         terminalreporter.line(_row("TOTAL".ljust(width), ran, total))
     path = config.rootpath / DATA
-    if write_data(tally, path):
+    try:
+        written = write_data(tally, path)
+    except OSError as error:
+        terminalreporter.line(f"{DATA} is not written: {path.parent}: {reason(error)}")
+        return
+    if written:
         terminalreporter.line(
             f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts"
         )
