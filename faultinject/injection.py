@@ -122,36 +122,25 @@ class _Teller:
         self.place = place
         self.waiting = waiting
         self._lock = Lock()
-        self._numbers: dict[int, list[int]] = {}
 
-    def begin(self, frame: FrameType, name: str, function: object) -> bool:
+    def begin(self, frame: FrameType, name: str, function: object) -> int:
         __tracebackhide__ = True
         with self._lock:
             number = self.seen.calls[self.place] = self.seen.calls.get(self.place, 0) + 1
-            self._numbers.setdefault(id(frame), []).append(number)
             due = self._due("before", number)
         if due is not None:
-            self._leave(frame)
             _strike(due, f"before {self.place}")
-        return True
+        return number
 
-    def end(self, frame: FrameType, function: object) -> None:
+    def end(self, frame: FrameType, function: object, call: int) -> None:
         __tracebackhide__ = True
         with self._lock:
-            due = self._due("after", self._leave(frame))
+            due = self._due("after", call)
         if due is not None:
             _strike(due, f"after {self.place}")
 
-    def failed(self, frame: FrameType, function: object) -> None:
-        self._leave(frame)
-
-    def _leave(self, frame: FrameType) -> int:
-        """Number of the innermost call from that frame, which ends."""
-        numbers = self._numbers.get(id(frame), [0])
-        number = numbers.pop()
-        if not numbers:
-            self._numbers.pop(id(frame), None)
-        return number
+    def failed(self, frame: FrameType, function: object, call: int) -> None:
+        """Nothing to do: a fault out of a call needs one that ends."""
 
     def _due(self, phase: Phase, number: int) -> FaultSpec | None:
         """The fault of that call, if it has one."""

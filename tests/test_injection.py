@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
 from faultinject.errors import UsageError
+from faultinject.facts import Phase
 from faultinject.injection import Injection, fault_name, injected
 
 MADE: list[int] = []
@@ -25,6 +28,16 @@ class Part:
     @staticmethod
     def count() -> int:
         return 1
+
+    async def fetch(self, number: int) -> int:
+        # The later it begins, the earlier it ends.
+        for _ in range(4 - number):
+            await asyncio.sleep(0)
+        return number
+
+    def numbers(self) -> Iterator[int]:
+        yield 1
+        yield 2
 
 
 def test_a_call_fails_in_its_place_once_and_then_no_more() -> None:
@@ -99,6 +112,30 @@ def test_a_call_in_another_thread_fails_too() -> None:
         thread.start()
         thread.join()
     assert len(failures) == 1
+
+
+@pytest.mark.parametrize("which", [1, 2, 3])
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_of_calls_that_are_under_way_at_the_same_time_the_one_that_was_meant_fails(
+    which: int, phase: Phase
+) -> None:
+    async def all_of_them() -> list[int | BaseException]:
+        return await asyncio.gather(*(Part().fetch(n) for n in (1, 2, 3)), return_exceptions=True)
+
+    with injected(Injection(f"{NAME}:Part.fetch", phase=phase, occurrence=which)) as seen:
+        outcomes = asyncio.run(all_of_them())
+    assert [n for n, outcome in enumerate(outcomes, 1) if outcome != n] == [which]
+    assert isinstance(outcomes[which - 1], RuntimeError)
+    assert seen.reached
+
+
+def test_a_generator_fails_whoever_takes_its_last() -> None:
+    with injected(Injection(f"{NAME}:Part.numbers", phase="after", occurrence=2)):
+        first, second = Part().numbers(), Part().numbers()
+        assert [next(first), next(second)] == [1, 1]
+        assert list(first) == [2]
+        with pytest.raises(RuntimeError, match="after"):
+            list(second)
 
 
 @pytest.mark.parametrize(

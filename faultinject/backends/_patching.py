@@ -122,20 +122,20 @@ class PatchingBackend:
 
     # ---- what the wrappers tell ----
 
-    def begin(self, frame: FrameType, name: str, function: object) -> bool:
-        """A wrapped callable is about to be called; false where `frame` is not beneath the target."""
+    def begin(self, frame: FrameType, name: str, function: object) -> int:
+        """A wrapped callable is about to be called; 0 where `frame` is not beneath the target."""
         listener = self._listener
         if listener is None or self._busy or get_ident() != self._thread:
-            return False
+            return 0
         return self._tell(frame, lambda: listener.c_call(frame, function), name)
 
-    def end(self, frame: FrameType, function: object) -> None:
+    def end(self, frame: FrameType, function: object, call: int) -> None:
         """It is about to return to `frame`."""
         listener = self._listener
         if listener is not None:
             self._tell(frame, lambda: listener.c_return(frame, function))
 
-    def failed(self, frame: FrameType, function: object) -> None:
+    def failed(self, frame: FrameType, function: object, call: int) -> None:
         """It raised."""
         listener = self._listener
         if listener is not None:

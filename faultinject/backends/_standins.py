@@ -17,13 +17,17 @@ from typing import Any, Protocol
 
 
 class Teller(Protocol):
-    """Is told by the wrappers; an exception that it raises comes out of the call."""
+    """Is told by the wrappers; an exception that it raises comes out of the call.
 
-    def begin(self, frame: FrameType, name: str, function: object) -> bool: ...
+    `begin` gives the call a number, which `end` or `failed` gets: of calls that are under way at the same
+    time, no frame says which is which. It gives 0 where it wants to hear no more of this one.
+    """
 
-    def end(self, frame: FrameType, function: object) -> None: ...
+    def begin(self, frame: FrameType, name: str, function: object) -> int: ...
 
-    def failed(self, frame: FrameType, function: object) -> None: ...
+    def end(self, frame: FrameType, function: object, call: int) -> None: ...
+
+    def failed(self, frame: FrameType, function: object, call: int) -> None: ...
 
 
 def make_wrapper(teller: Teller, name: str, function: Any, call: Callable[..., Any]) -> Any:
@@ -53,21 +57,21 @@ def _plain(teller: Teller, name: str, function: Any, call: Callable[..., Any]) -
         __tracebackhide__ = True
         frame = _caller(sys._getframe(1))
         try:
-            told = begin(frame, name, function)
+            number = begin(frame, name, function)
         except BaseException:
             del args, kwargs, frame
             raise
-        if not told:
+        if not number:
             del frame
             return call(*args, **kwargs)
         try:
             result = call(*args, **kwargs)
         except BaseException:
-            failed(frame, function)
+            failed(frame, function, number)
             del args, kwargs, frame
             raise
         try:
-            end(frame, function)
+            end(frame, function, number)
         except BaseException:
             del args, kwargs, frame, result
             raise
@@ -82,7 +86,7 @@ def _generator(teller: Teller, name: str, function: Any, call: Callable[..., Any
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         try:
-            told = begin(_caller(sys._getframe(1)), name, function)
+            number = begin(_caller(sys._getframe(1)), name, function)
         except BaseException:
             del args, kwargs
             raise
@@ -92,13 +96,13 @@ def _generator(teller: Teller, name: str, function: Any, call: Callable[..., Any
             result = yield from inner
         except BaseException:
             del inner
-            if told:
-                failed(_caller(sys._getframe(1)), function)
+            if number:
+                failed(_caller(sys._getframe(1)), function, number)
             raise
         del inner
-        if told:
+        if number:
             try:
-                end(_caller(sys._getframe(1)), function)
+                end(_caller(sys._getframe(1)), function, number)
             except BaseException:
                 del result
                 raise
@@ -113,7 +117,7 @@ def _coroutine(teller: Teller, name: str, function: Any, call: Callable[..., Any
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         try:
-            told = begin(_caller(sys._getframe(1)), name, function)
+            number = begin(_caller(sys._getframe(1)), name, function)
         except BaseException:
             del args, kwargs
             raise
@@ -123,13 +127,13 @@ def _coroutine(teller: Teller, name: str, function: Any, call: Callable[..., Any
             result = await inner
         except BaseException:
             del inner
-            if told:
-                failed(_caller(sys._getframe(1)), function)
+            if number:
+                failed(_caller(sys._getframe(1)), function, number)
             raise
         del inner
-        if told:
+        if number:
             try:
-                end(_caller(sys._getframe(1)), function)
+                end(_caller(sys._getframe(1)), function, number)
             except BaseException:
                 del result
                 raise
