@@ -17,8 +17,9 @@ from faultinject.reports._files import write_whole
 from faultinject.reports._json import Report, encode
 from faultinject.reports._kept import Kept
 from faultinject.reports._matrix import LEGEND, render_second, verdict_cell, verdict_counts
+from faultinject.reports._names import name_text
 from faultinject.reports._protocol import Environment
-from faultinject.reports._screen import plain, safe
+from faultinject.reports._screen import safe
 from faultinject.reports._tables import heading, new_table
 from faultinject.reports._terminal import TerminalReporter
 from faultinject.reports._words import counted
@@ -121,7 +122,7 @@ def _matrix(a: Side, b: Side) -> RenderableType:
         callee = next(row.callee for row in pair if row is not None)
         call = short_name(callee) if callee else "outside any call"
         cells = [cell for row in pair for cell in _cells(row, phases, many)]
-        table.add_row(*map(_step, pair), Text(plain(call)), *cells)
+        table.add_row(*map(_step, pair), name_text(call), *cells)
     return table
 
 

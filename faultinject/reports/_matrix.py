@@ -13,6 +13,7 @@ from rich.text import Text
 from faultinject.facts import CaseResult, Recording, Step, Verdict
 from faultinject.matrix import NESTED, Column, by_release, columns_of, label_order, tabulate
 from faultinject.points import short_name
+from faultinject.reports._names import name_text
 from faultinject.reports._screen import LEAST_WIDTH, plain
 from faultinject.reports._tables import names_owned_at, new_table
 from faultinject.reports._words import SHORT
@@ -97,9 +98,7 @@ def render_second(results: Sequence[CaseResult]) -> RenderableType | None:
         shown.add_column("not\ncalled", justify="right", overflow="fold")
     for release, cell in table.items():
         cells = [verdict_cell(cell.words.get(label), counted=True) for label in labels]
-        shown.add_row(
-            Text(plain(release)), *cells, *([Text(f"{cell.not_called:,}" or "-")] if missed else [])
-        )
+        shown.add_row(name_text(release), *cells, *([Text(f"{cell.not_called:,}" or "-")] if missed else []))
     return Group(shown, Text(""), Text(SECOND_LEGEND, style="dim"))
 
 
@@ -107,8 +106,8 @@ class _Row:
     def __init__(self, number: int, step: Step | None, owned: str) -> None:
         self.number = number
         self.line = Text(str(step.line) if step is not None and step.line else "-")
-        self.call = Text(plain(short_name(step.callee)) if step is not None else "outside any call")
-        self.owned = Text(plain(owned))
+        self.call = name_text(short_name(step.callee) if step is not None else "outside any call")
+        self.owned = name_text(owned)
 
 
 def _blocks(
@@ -137,10 +136,10 @@ def _blocks(
             block.append(rest.pop(0))
             used += needed
         spare = max(for_columns - used, 0)
-        # Names of owned things repeat from row to row, so they get the room first.
-        owned_width = least_owned + min(spare, max(longest_owned, 23) - least_owned)
-        spare -= owned_width - least_owned
+        # Whoever reads a row looks for the call; the head of what is owned may take two lines.
         call_width = least_call + min(spare, max(min(longest_call, 34) - least_call, 0))
+        spare -= call_width - least_call
+        owned_width = least_owned + min(spare, max(longest_owned, 23) - least_owned)
         yield block, call_width, owned_width
 
 

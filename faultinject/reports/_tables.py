@@ -13,6 +13,7 @@ from rich.text import Text
 from faultinject.facts import CaseResult, Observation, Owned, Recording, Step
 from faultinject.matrix import owned_at, release_order
 from faultinject.points import describe_fault, describe_point, short_name
+from faultinject.reports._names import name_text
 from faultinject.reports._screen import plain, safe
 from faultinject.reports._words import GRADES, OBJECT, amounts_of, clock, counted, some, what_of
 
@@ -63,7 +64,7 @@ def ownership_table(owned: Sequence[Owned]) -> RenderableType:
     for row in release_order(owned):
         step = f"{row.step} {short_name(row.callee)}"
         name = f"{row.name} (declared)" if row.source == "declared" else row.name
-        table.add_row(safe(name), safe(step), safe(row.holder or "-"), safe(_released_by(row)))
+        table.add_row(*map(name_text, (name, step, row.holder or "-", _released_by(row))))
     return table
 
 
@@ -103,7 +104,7 @@ def _steps(recording: Recording) -> RenderableType:
         lines = _came(step, owned.get(step.number, []))
         line = str(step.line) if step.line else "-"
         table.add_row(
-            str(step.number), line, safe(short_name(step.callee)), Text("\n".join(map(plain, lines)))
+            str(step.number), line, name_text(short_name(step.callee)), Text("\n".join(map(plain, lines)))
         )
     return table
 

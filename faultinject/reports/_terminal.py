@@ -14,6 +14,7 @@ from rich.text import Text
 from faultinject.facts import CaseResult, Finding, Level, Recording, Summary
 from faultinject.points import LEVELS, describe_fault, describe_point, short_name
 from faultinject.reports._matrix import render_matrix, render_second, verdict_counts
+from faultinject.reports._names import name_text
 from faultinject.reports._progress import CASES, ProgressBar, ProgressLines
 from faultinject.reports._protocol import Environment
 from faultinject.reports._screen import plain, safe
@@ -200,7 +201,7 @@ class TerminalReporter:
         table.add_column("smallest", no_wrap=True)
         for finding in shown:
             table.add_row(
-                safe(short_name(finding.charged_to)),
+                name_text(short_name(finding.charged_to)),
                 safe(finding.verdict),
                 f"{finding.count:,}",
                 safe(some(finding.resources, 3) if finding.resources else finding.what or "-"),

@@ -284,6 +284,38 @@ def test_no_line_is_wider_than_the_screen_and_every_case_is_on_it(width: int) ->
     assert "ENOSPC" in matrix
 
 
+@pytest.mark.parametrize(
+    ("callee", "owned", "shown"),
+    [
+        ("m:_PollLikeSelector.register", "selector", ["_PollLikeSelector.register selector"]),
+        (
+            "m:SharedMemoryBroadcaster.wait_until_ready",
+            "model_executor.workers.processes",
+            ["SharedMemoryBroadcaster. model_executor.", "wait_until_ready workers.processes"],
+        ),
+        (
+            "m:initialise_the_distributed_environment",
+            "executor",
+            ["initialise_the_distributed_ executor", "environment"],
+        ),
+    ],
+)
+def test_a_name_is_broken_at_a_dot_or_an_underscore_and_where_there_is_room_not_at_all(
+    callee: str, owned: str, shown: list[str]
+) -> None:
+    steps = (Step(1, "m:f", 11), Step(2, callee, 14))
+    recording = msgspec.structs.replace(RECORDING, steps=steps, owned=(Owned(owned, 1, "m:f"),))
+    cases = [
+        result(point(2, phase, callee=callee), problem(), fault=fault)
+        for phase in ("before", "after")
+        for fault in ("RuntimeError", "KeyboardInterrupt")
+    ]
+    text = report(cases, recording)
+    rows = text[text.index("Lifecycle matrix") : text.index("before: ")].rstrip().splitlines()
+    words = [re.sub(r" +leak.*", "", row).split() for row in rows[5:]]
+    assert [" ".join(word for word in row if not word.isdigit()) for row in words] == shown
+
+
 def test_a_screen_of_forty_columns_still_shows_the_words() -> None:
     text = report(sweep(), width=40)
     assert text.count(" leak") >= 12
