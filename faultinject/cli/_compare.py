@@ -39,8 +39,11 @@ def compare(
 ) -> None:
     """Sweep two targets with the same options and print their matrices side by side.
 
-    Exit status: 0 nothing charged to TARGET_B, 1 TARGET_B has a violation (those of TARGET_A do not count),
-    2 something is wrong with the request or a target, 130 or 143 interrupted.
+    Exit status:
+      0  nothing charged to TARGET_B
+      1  TARGET_B has a violation; those of TARGET_A do not count
+      2  something is wrong with the request or a target
+      130 or 143  interrupted
 
     Example: faultinject compare mypackage.client:Client mypackage.client:SafeClient --release close
     """

@@ -35,10 +35,15 @@ def diff(
 ) -> None:
     """Say what differs between A and B: fault points that appeared, vanished or moved, ownership, verdicts.
 
-    Each of A and B is a report of `faultinject sweep --json`, or a virtual environment in which a version of
-    the target is installed, and faultinject too: TARGET is swept in it, with the options given here.
+    Each of A and B is one of:
+      a report of `faultinject sweep --json`
+      a virtual environment with a version of the target, and with faultinject:
+      TARGET is swept in it, with the options given here
 
-    Exit status: 0 they do not differ, 1 they do, 2 something is wrong with the request, a report or a target.
+    Exit status:
+      0  they do not differ
+      1  they do
+      2  something is wrong with the request, a report or a target
 
     Examples:
 

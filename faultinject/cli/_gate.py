@@ -46,9 +46,12 @@ def gate(
 ) -> None:
     """Run the sweeps that pyproject.toml names, and print what is not as in their baselines.
 
-    Exit status: 0 nothing new, 1 a violation that is new, fixed and still listed, or expired, 2 something is
-    wrong with the request, a target or a baseline, 3 the fault points or the ownership of a target changed:
-    review, then --accept. 130 or 143 interrupted.
+    Exit status:
+      0  nothing new
+      1  a violation that is new, fixed and still listed, or expired
+      2  something is wrong with the request, a target or a baseline
+      3  a target's fault points or ownership changed: review, then --accept
+      130 or 143  interrupted
 
     Examples:
 

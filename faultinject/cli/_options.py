@@ -26,7 +26,8 @@ TargetArgument = Annotated[
     typer.Argument(
         metavar="TARGET",
         autocompletion=_completion.targets,
-        help="module:callable, a table of [tool.faultinject.targets], or a built-in such as vllm:EngineCore.",
+        help="module:callable, a table of \\[tool.faultinject.targets], or a built-in such as "
+        "vllm:EngineCore.",
     ),
 ]
 ReleaseOption = Annotated[

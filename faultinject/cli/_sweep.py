@@ -51,8 +51,11 @@ def sweep(
 ) -> None:
     """Inject faults at every point of TARGET and judge what each left behind.
 
-    Exit status: 0 nothing charged to the target, 1 a violation, 2 something is wrong with the request or
-    the target, 130 or 143 interrupted.
+    Exit status:
+      0  nothing charged to the target
+      1  a violation
+      2  something is wrong with the request or the target
+      130 or 143  interrupted
 
     Examples:
 

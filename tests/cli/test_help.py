@@ -64,6 +64,31 @@ def test_help_shows_its_examples_each_on_a_line(name: str, capsys: pytest.Captur
             assert [line for line in lines if line.removeprefix("Example: ") == example], example
 
 
+def shown_at_80_columns(name: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> list[str]:
+    monkeypatch.setenv("COLUMNS", "80")
+    with GROUP.commands[name].make_context(name, [], resilient_parsing=True) as context:
+        shown = context.get_help() or capsys.readouterr().out
+    return [line.strip() for line in shown.splitlines()]
+
+
+@pytest.mark.parametrize("name", GROUP.commands)
+def test_a_paragraph_of_the_help_keeps_its_lines_on_a_screen_of_80_columns(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown_at_80_columns(name, monkeypatch, capsys)
+    # What runs on is wrapped as one; of more lines each stands for itself.
+    for paragraph in inspect.cleandoc(GROUP.commands[name].help).split("\n\n")[1:]:
+        if "\n" in paragraph:
+            assert [line for line in map(str.strip, paragraph.splitlines()) if line not in lines] == []
+
+
+def test_brackets_in_the_help_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = " ".join(shown_at_80_columns("sweep", monkeypatch, capsys))
+    assert "[tool.faultinject.targets]" in text
+
+
 def test_version_is_the_packages(command: Command) -> None:
     done = command.run("--version")
     assert done.returncode == 0
