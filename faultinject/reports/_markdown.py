@@ -12,18 +12,12 @@ from faultinject.matrix import columns_of, must_release_at, tabulate
 from faultinject.points import short_name
 from faultinject.reports._matrix import verdict_counts
 from faultinject.reports._screen import plain
-from faultinject.reports._suite import Change, Suite
+from faultinject.reports._suite import KINDS, Change, Suite
 from faultinject.reports._words import counted
 
 ROWS: Final = 100
 """Rows of a table before it is cut: GitHub takes a step summary of at most 1 MiB."""
 
-_KINDS: Final = {
-    "new": "new violation",
-    "fixed": "fixed, still listed",
-    "expired": "expired",
-    "changed": "changed",
-}
 _STATUS: Final = {
     0: "The gate passes",
     1: "**The gate fails**",
@@ -77,7 +71,7 @@ def _verdict(suite: Suite) -> str:
 
 def _change(change: Change) -> tuple[str, ...]:
     where = f"{change.file}:{change.line}" if change.file else ""
-    return _KINDS[change.kind], escaped(change.title), code(where), escaped(change.text)
+    return KINDS[change.kind], escaped(change.title), code(where), escaped(change.text)
 
 
 def _finding(finding: Finding) -> tuple[str, ...]:

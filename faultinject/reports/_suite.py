@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,6 +14,14 @@ from faultinject.reports._protocol import Environment
 Kind = Literal["new", "fixed", "expired", "changed"]
 """Why a gate fails: a violation that its baseline does not have; one that is fixed and still listed; one
 whose time is over; fault points or ownership that are not those of the baseline."""
+
+KINDS: Final[dict[Kind, str]] = {
+    "new": "new violation",
+    "fixed": "fixed, still listed",
+    "expired": "expired",
+    "changed": "changed",
+}
+"""The same in words."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -65,15 +73,18 @@ class Suite(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return f"{self.recording.target} at level {self.recording.level}"
 
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """By id of a case, why the baseline excuses its violation."""
+        return self.ruling.excused if self.ruling is not None else {}
+
     def failing(self) -> tuple[CaseResult, ...]:
         """Cases with a violation that nothing excuses."""
-        excused = self.ruling.excused if self.ruling is not None else {}
-        return tuple(r for r in self.results if r.violation and r.id not in excused)
+        return tuple(r for r in self.results if r.violation and r.id not in self.reasons)
 
     def excused(self) -> tuple[CaseResult, ...]:
         """Cases with a violation that the baseline excuses."""
-        excused = self.ruling.excused if self.ruling is not None else {}
-        return tuple(r for r in self.results if r.violation and r.id in excused)
+        return tuple(r for r in self.results if r.violation and r.id in self.reasons)
 
     def findings_of(self, results: Sequence[CaseResult]) -> tuple[Finding, ...]:
         """What is charged to the target in some of the cases."""

@@ -8,6 +8,7 @@ import pytest
 
 from tests.reports._chromium import Browser
 from tests.reports._pages import HOSTILE, hostile, suite, with_second, written
+from tests.reports._suites import CHANGES, WHY, gated
 
 SHOWN = (
     "[...document.querySelectorAll('.cell')]"
@@ -193,6 +194,22 @@ def test_every_text_stands_out_from_its_ground(browser: Browser, page: Path, dar
     ratio, where = browser.value(CONTRAST)
     assert ratio >= 4.5, where
     browser.click(cell(3, 0))
+    ratio, where = browser.value(CONTRAST.replace("'body *'", "'#case, #case *'"))
+    assert ratio >= 4.5, where
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_suppressed_case_says_why_and_is_found_by_a_filter(
+    browser: Browser, tmp_path: Path, dark: bool
+) -> None:
+    browser.open(written(tmp_path, gated(steps=(5,), changes=CHANGES)), dark=dark)
+    ratio, where = browser.value(CONTRAST)
+    assert ratio >= 4.5, where
+    browser.click(".word[data-verdict='suppressed']")
+    assert browser.text("#shown") == "4 of 20 cases"
+    assert browser.value(SHOWN) == 4
+    browser.click(cell(5, 0))
+    assert WHY in browser.text("#body")
     ratio, where = browser.value(CONTRAST.replace("'body *'", "'#case, #case *'"))
     assert ratio >= 4.5, where
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import msgspec
 
 from faultinject._plain import plain
-from faultinject.facts import CaseResult, Recording
+from faultinject.facts import CaseResult
 from faultinject.matrix import Column, columns_of, label_of, word_of
 from faultinject.points import describe_fault, describe_point, short_name, split_second
 from faultinject.reports._html._tone import tone_of
+from faultinject.reports._suite import Suite
 from faultinject.reports._words import GRADES, clock, what_of
 
 
@@ -35,6 +36,7 @@ class CaseData(msgspec.Struct, frozen=True, omit_defaults=True):
         step: its row.
         column: its column; -1 for one with a second fault, which is in a cell of `release` and `label`.
         tone: as of `tone_of`.
+        excused: why it is suppressed, if a gate's baseline lists its violations.
         wrong: each thing that is wrong with it: the verdict, and what.
         text: what a search looks at, beside the row's own words.
     """
@@ -60,6 +62,7 @@ class CaseData(msgspec.Struct, frozen=True, omit_defaults=True):
     second: str = ""
     second_reached: bool = False
     wrong: tuple[tuple[str, str], ...] = ()
+    excused: str = ""
     seen: str = ""
     notes: tuple[str, ...] = ()
 
@@ -70,8 +73,10 @@ class SweepData(msgspec.Struct, frozen=True):
     cases: tuple[CaseData, ...]
 
 
-def sweep_data(recording: Recording, results: Sequence[CaseResult]) -> SweepData:
+def sweep_data(suite: Suite) -> SweepData:
     """All that the script is given of a sweep."""
+    recording, results = suite.recording, suite.results
+    excused = {result.id: suite.reasons[result.id] for result in suite.excused()}
     numbers = {column: number for number, column in enumerate(columns_of(results))}
     return SweepData(
         target=plain(recording.target),
@@ -82,11 +87,11 @@ def sweep_data(recording: Recording, results: Sequence[CaseResult]) -> SweepData
             )
             for row in sorted(recording.owned, key=lambda row: row.step)
         ),
-        cases=tuple(_case(result, numbers) for result in results),
+        cases=tuple(_case(result, numbers, excused.get(result.id, "")) for result in results),
     )  # fmt: skip
 
 
-def _case(result: CaseResult, numbers: dict[Column, int]) -> CaseData:
+def _case(result: CaseResult, numbers: dict[Column, int], excused: str) -> CaseData:
     point = result.point
     release, label = (split_second(result.second)[0], label_of(result.second)) if result.second else ("", "")
     return CaseData(
@@ -95,7 +100,7 @@ def _case(result: CaseResult, numbers: dict[Column, int]) -> CaseData:
         place=plain(describe_point(point)),
         fault=plain(describe_fault(result.fault, result.second)),
         verdict=result.verdict,
-        tone=tone_of(word_of(result)),
+        tone="excused" if excused else tone_of(word_of(result)),
         column=-1 if result.second else numbers[Column(result.phase, result.fault, result.times)],
         release=plain(release),
         label=plain(label),
@@ -118,6 +123,7 @@ def _case(result: CaseResult, numbers: dict[Column, int]) -> CaseData:
             )
             for problem in result.problems
         ),
+        excused=plain(excused),
         seen=_seen(result),
         notes=_all(result.notes),
     )

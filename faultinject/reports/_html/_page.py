@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from faultinject.reports._gated import gate_sentence
 from faultinject.reports._html._data import sweep_data
-from faultinject.reports._html._view import SweepView, sweep_view
+from faultinject.reports._html._view import SweepView, mood_of, sweep_view
 from faultinject.reports._suite import Suite
 
 if TYPE_CHECKING:
@@ -38,11 +39,22 @@ def render_html(suites: Sequence[Suite]) -> str:
     It holds every case: a matrix as a heat map, filters, and for each case what was acquired, the fault, what
     was released and what was left.
     """
-    data = msgspec.json.encode([sweep_data(suite.recording, suite.results) for suite in suites]).decode()
-    return _render(data.translate(_NO_MARKUP), [sweep_view(suite) for suite in suites])
+    data = msgspec.json.encode([sweep_data(suite) for suite in suites]).decode()
+    alone = len(suites) == 1
+    return _render(
+        data.translate(_NO_MARKUP), [sweep_view(suite, alone=alone) for suite in suites], _gate(suites)
+    )
 
 
-def _render(data: str, sweeps: Sequence[SweepView]) -> str:
+def _gate(suites: Sequence[Suite]) -> tuple[str, str] | None:
+    """Mood and sentence of a gate of several sweeps."""
+    if len(suites) < 2 or not any(suite.ruling for suite in suites):
+        return None
+    status, sentence = gate_sentence(suites)
+    return mood_of(status), sentence
+
+
+def _render(data: str, sweeps: Sequence[SweepView], gate: tuple[str, str] | None) -> str:
     # Only who asks for a page waits for it to be imported.
     from markupsafe import Markup
 
@@ -53,6 +65,7 @@ def _render(data: str, sweeps: Sequence[SweepView]) -> str:
         script=Markup(script),
         data=Markup(data),
         sweeps=sweeps,
+        gate=gate,
     )
 
 

@@ -9,8 +9,8 @@ from faultinject.matrix import NESTED
 
 _APART: Final = {"clean": "clean", "handled": "handled", "not-reached": "missed", "unstable": "unsteady"}
 
-TONES: Final = ("bad", "unsteady", "missed", "nested", "handled", "clean")
-"""Worst first."""
+TONES: Final = ("bad", "excused", "unsteady", "missed", "nested", "handled", "clean")
+"""Worst first; ``excused`` is what a gate's baseline suppresses."""
 
 
 def tone_of(word: str) -> str:
@@ -20,10 +20,16 @@ def tone_of(word: str) -> str:
     return _APART.get(word, "bad")
 
 
-def heat_of(words: Counter[str]) -> tuple[str, int]:
-    """The worst tone of a cell, and how much of the cell has it: 1 for up to a quarter of its cases, to 4."""
+def heat_of(words: Counter[str], excused: Counter[str]) -> tuple[str, int]:
+    """The worst tone of a cell, and how much of the cell has it: 1 for up to a quarter of its cases, to 4.
+
+    Args:
+        words: how often each came.
+        excused: how often each came in a case that is suppressed.
+    """
     tones: Counter[str] = Counter()
     for word, count in words.items():
-        tones[tone_of(word)] += count
-    worst = min(tones, key=TONES.index)
+        tones["excused"] += excused[word]
+        tones[tone_of(word)] += count - excused[word]
+    worst = min(+tones, key=TONES.index)
     return worst, -(-4 * tones[worst] // max(words.total(), 1)) or 1

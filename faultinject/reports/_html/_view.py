@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from faultinject._plain import plain
 from faultinject.facts import CaseResult, Finding, Owned, Recording, Summary
 from faultinject.matrix import Column, by_release, columns_of, label_order, release_order, tabulate
 from faultinject.points import describe_fault, describe_point, short_name
+from faultinject.reports._gated import ruling_sentence
 from faultinject.reports._html._tone import heat_of, tone_of
 from faultinject.reports._matrix import LEGEND, SECOND_LEGEND, TREE_LEGEND, severity, short_fault, word_lines
 from faultinject.reports._protocol import Environment
-from faultinject.reports._suite import Suite
+from faultinject.reports._suite import KINDS, Suite
 from faultinject.reports._tables import names_owned_at
 from faultinject.reports._words import GRADES, clock, counted, some, what_of
+
+EXCUSED: Final = "suppressed"
+"""The word on a case whose violations a gate's baseline lists; beside a verdict, never for one."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +88,19 @@ class FindingView:
 
 @dataclass(frozen=True)
 class SweepView:
-    """A sweep, as the template shows it."""
+    """A sweep, as the template shows it.
+
+    Attributes:
+        mood: of the sentence: ``good``, ``bad`` or ``review``.
+        excused: what `baseline` suppresses.
+        changes: what a gate fails for: the kind, a title, the place, and what to do.
+    """
 
     title: str
     target: str
     tree: bool
     sentence: str
-    bad: bool
+    mood: str
     words: tuple[Word, ...]
     columns: tuple[ColumnHead, ...]
     rows: tuple[Row, ...]
@@ -99,16 +110,25 @@ class SweepView:
     second_legend: str
     owned: tuple[tuple[str, str, str, str, str], ...]
     findings: tuple[FindingView, ...]
+    baseline: str
+    excused: tuple[FindingView, ...]
     nested: tuple[tuple[str, str, int, str, str], ...]
     apart: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str, str, str], ...]
     notes: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = field(default=())
 
 
-def sweep_view(suite: Suite) -> SweepView:
-    """The words of a sweep."""
+def sweep_view(suite: Suite, *, alone: bool = True) -> SweepView:
+    """The words of a sweep.
+
+    Args:
+        alone: no other is on the page.
+    """
     recording, results, summary = suite.recording, suite.results, suite.summary
+    mood, sentence = _sentence(suite, alone=alone)
+    excused = suite.excused()
+    second_excused = by_release(excused)
     tree = recording.level == "milestones"
     columns = columns_of(results)
     second = by_release(results)
@@ -117,18 +137,24 @@ def sweep_view(suite: Suite) -> SweepView:
         title=plain(f"{recording.target} {suite.environment.target_version}".strip()),
         target=plain(recording.target),
         tree=tree,
-        sentence=_sentence(suite),
-        bad=bool(summary.violations),
-        words=_verdicts(results),
+        sentence=sentence,
+        mood=mood,
+        words=_verdicts(results, excused),
         columns=tuple(_head(column) for column in columns),
-        rows=_rows(recording, results, columns, tree=tree),
+        rows=_rows(recording, results, columns, tabulate(excused), tree=tree),
         legend=TREE_LEGEND if tree else LEGEND,
         labels=tuple(plain(label) for label in labels),
         second=tuple(
             SecondRow(
                 plain(release),
                 tuple(
-                    _cell(cell.words.get(label), plain(label), f"release {release}", counted=True)
+                    _cell(
+                        cell.words.get(label),
+                        second_excused[release].words.get(label) if release in second_excused else None,
+                        plain(label),
+                        f"release {release}",
+                        counted=True,
+                    )
                     for label in labels
                 ),
                 cell.not_called,
@@ -137,29 +163,58 @@ def sweep_view(suite: Suite) -> SweepView:
         ),
         second_legend=SECOND_LEGEND,
         owned=() if tree else tuple(_owned(row) for row in release_order(recording.owned)),
-        findings=tuple(_findings(summary, results)),
+        findings=tuple(_findings(_charged(suite), results, {})),
+        baseline=plain(suite.ruling.baseline) if suite.ruling is not None else "",
+        excused=tuple(_findings(suite.findings_of(excused), results, suite.reasons)),
         nested=tuple(_nested(summary)),
         apart=tuple(_apart(summary, results)),
-        changes=tuple((plain(change.title), plain(change.text)) for change in suite.other_changes()),
+        changes=_changes(suite),
         notes=tuple(plain(note) for note in (*recording.notes, *recording.unstable)),
         environment=_environment(suite.environment, summary),
     )
 
 
-def _sentence(suite: Suite) -> str:
+def mood_of(status: int) -> str:
+    """How a sentence on the status of a gate looks."""
+    return {0: "good", 3: "review"}.get(status, "bad")
+
+
+def _sentence(suite: Suite, *, alone: bool) -> tuple[str, str]:
     summary = suite.summary
-    cases = f"{counted(len(suite.results), 'case')} at level {suite.recording.level}"
-    found = counted(summary.violations, "violation") if summary.violations else "no violation"
-    text = f"{found[:1].upper()}{found[1:]} in {cases}."
+    if suite.ruling is not None:
+        status, text = ruling_sentence(suite, alone=alone)
+        mood = mood_of(status)
+    else:
+        mood = "bad" if summary.violations else "good"
+        cases = f"{counted(len(suite.results), 'case')} at level {suite.recording.level}"
+        found = counted(summary.violations, "violation") if summary.violations else "No violation"
+        text = f"{found} in {cases}."
     if summary.nested:
         verb = "has" if summary.nested == 1 else "have"
         text += f" {counted(summary.nested, 'case')} {verb} something charged to a frame beneath the target."
-    return text if summary.complete else f"{text} The sweep was interrupted."
+    return mood, text if summary.complete else f"{text} The sweep was interrupted."
 
 
-def _verdicts(results: Sequence[CaseResult]) -> tuple[Word, ...]:
-    counts = Counter(result.verdict for result in results)
-    return tuple(Word(verdict, tone_of(verdict), counts[verdict]) for verdict in sorted(counts, key=severity))
+def _changes(suite: Suite) -> tuple[tuple[str, str, str, str], ...]:
+    changes = suite.ruling.changes if suite.ruling is not None else ()
+    return tuple(
+        (
+            KINDS[change.kind],
+            plain(change.title),
+            plain(f"{change.file}:{change.line}" if change.file else ""),
+            plain(change.text),
+        )
+        for change in changes
+    )
+
+
+def _verdicts(results: Sequence[CaseResult], excused: Sequence[CaseResult]) -> tuple[Word, ...]:
+    counts, known = (Counter(result.verdict for result in part) for part in (results, excused))
+    words = [
+        Word(verdict, "excused" if counts[verdict] == known[verdict] else tone_of(verdict), counts[verdict])
+        for verdict in sorted(counts, key=severity)
+    ]
+    return tuple([*words, Word(EXCUSED, "excused", len(excused))] if excused else words)
 
 
 def _head(column: Column) -> ColumnHead:
@@ -168,7 +223,12 @@ def _head(column: Column) -> ColumnHead:
 
 
 def _rows(
-    recording: Recording, results: Sequence[CaseResult], columns: Sequence[Column], *, tree: bool
+    recording: Recording,
+    results: Sequence[CaseResult],
+    columns: Sequence[Column],
+    excused: Mapping[int, Mapping[Column, Counter[str]]],
+    *,
+    tree: bool,
 ) -> tuple[Row, ...]:
     cells = tabulate(results)
     steps = {step.number: step for step in recording.steps}
@@ -179,7 +239,7 @@ def _rows(
         owned = (step.caller if step is not None else "") if tree else names_owned_at(recording, number)
         call = plain(short_name(step.callee)) if step is not None else "outside any call"
         where = f"step {number}, {call}" if number else call
-        words = cells.get(number, {})
+        words, known = cells.get(number, {}), excused.get(number, {})
         rows.append(
             Row(
                 number=number,
@@ -189,7 +249,7 @@ def _rows(
                 file=plain(step.file) if step is not None else "",
                 owned=plain(owned),
                 cells=tuple(
-                    _cell(words.get(column), plain(column.label), where, counted=counted)
+                    _cell(words.get(column), known.get(column), plain(column.label), where, counted=counted)
                     for column in columns
                 ),
             )
@@ -202,12 +262,17 @@ def _is_counted(cells: Iterable[Counter[str]]) -> bool:
     return any(words.total() > 1 for words in cells)
 
 
-def _cell(words: Counter[str] | None, column: str, where: str, *, counted: bool) -> Cell | None:
+def _cell(
+    words: Counter[str] | None, excused: Counter[str] | None, column: str, where: str, *, counted: bool
+) -> Cell | None:
     if not words:
         return None
-    tone, heat = heat_of(words)
+    tone, heat = heat_of(words, excused or Counter())
     said = ", ".join(f"{words[word]:,} {word}" for word in sorted(words, key=severity))
     lines = word_lines(words, counted=counted)
+    if excused:
+        said += f", {excused.total():,} {EXCUSED}"
+        lines.append(f"{excused.total():,} {EXCUSED}" if counted else EXCUSED)
     return Cell(column, tuple(lines), tone, heat, plain(f"{where}, {column}: {said}"))
 
 
@@ -219,16 +284,31 @@ def _owned(row: Owned) -> tuple[str, str, str, str, str]:
     return a, b, c, d, e
 
 
-def _findings(summary: Summary, results: Sequence[CaseResult]) -> list[FindingView]:
+def _charged(suite: Suite) -> Iterable[Finding]:
+    """What is charged to the target, and not suppressed."""
+    if suite.ruling is not None:
+        return suite.findings_of(suite.failing())
+    return (finding for finding in suite.summary.findings if finding.violation)
+
+
+def _findings(
+    findings: Iterable[Finding], results: Sequence[CaseResult], excused: Mapping[str, str]
+) -> list[FindingView]:
     known = {result.id: result for result in results}
     return [
         FindingView(
             title=plain(f"{finding.verdict}, {counted(finding.count, 'case')}: {finding.handler}"),
             smallest=finding.smallest if finding.smallest in known else "",
-            pairs=tuple((word, plain(text)) for word, text in _details(finding, known) if text),
+            pairs=tuple(
+                (word, plain(text))
+                for word, text in (
+                    *_details(finding, known),
+                    (EXCUSED, excused.get(finding.smallest, "").removeprefix(f"{EXCUSED} ")),
+                )
+                if text
+            ),
         )
-        for finding in summary.findings
-        if finding.violation
+        for finding in findings
     ]
 
 

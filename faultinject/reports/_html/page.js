@@ -16,7 +16,7 @@
   // What a default left out of the data stands for.
   const EMPTY = {
     column: -1, release: "", label: "", file: "", charged: "", violation: false, owned: [], released: [], left: [],
-    grade: "", got: "", handled: "", second: "", second_reached: false, wrong: [], seen: "", notes: [],
+    grade: "", got: "", handled: "", second: "", second_reached: false, wrong: [], excused: "", seen: "", notes: [],
   };
   const place = (sweep, row, column) => `${sweep} ${row} ${column}`;
   const cells = new Map();
@@ -59,7 +59,7 @@
     const text = search.value.trim().toLowerCase();
     return (one) => {
       const head = columnHeads.get(`${one.sweep} ${one.column}`);
-      return (!verdicts.size || verdicts.has(one.verdict))
+      return (!verdicts.size || verdicts.has(one.verdict) || (one.excused && verdicts.has("suppressed")))
         && (!mine.checked || one.violation)
         && (!phase.value || !head || head.dataset.phase === phase.value)
         && (!fault.value || !head || head.dataset.fault === fault.value)
@@ -201,6 +201,7 @@
     verdict.append(make("span", one.verdict, `mark tone-${one.tone}`));
     verdict.append(one.charged ? ` charged to ${one.charged}` : "");
     body.append(verdict);
+    if (one.excused) body.append(make("p", one.excused, "excuse"));
     if (one.wrong.length) {
       const list = make("ul");
       for (const [name, what] of one.wrong) list.append(make("li", `${name}: ${what}`));
@@ -254,7 +255,7 @@
       rove(button.closest("table"), button);
       const fits = wanted();
       const list = (cells.get(button.dataset.key) || []).filter(fits);
-      if (list.length) open(list, list.find((one) => one.violation) || list[0], button);
+      if (list.length) open(list, list.find((one) => one.violation && !one.excused) || list.find((one) => one.violation) || list[0], button);
     }
   });
   const follow = () => {
