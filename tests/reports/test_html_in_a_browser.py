@@ -8,7 +8,9 @@ import pytest
 
 from tests.reports._chromium import Browser
 from tests.reports._pages import HOSTILE, hostile, suite, with_second, written
+from tests.reports._sample import point, problem, result, sweep
 from tests.reports._suites import CHANGES, WHY, gated
+from tests.reports._suites import suite as sample
 
 SHOWN = (
     "[...document.querySelectorAll('.cell')]"
@@ -244,6 +246,30 @@ def test_on_a_phone_nothing_runs_off_the_side(browser: Browser, page: Path, widt
     browser.until("document.activeElement.matches('.cell')")
     browser.click(".word[data-verdict='unstable']")
     browser.until(f"{SHOWN} === 1")
+
+
+def test_on_a_phone_what_is_owned_keeps_the_heads_of_its_columns(browser: Browser, page: Path) -> None:
+    browser.open(page, width=390, height=740)
+    heads = (
+        "[...document.querySelectorAll('.owners tbody tr:first-child td')]"
+        ".map(td => JSON.parse(getComputedStyle(td, '::before').content))"
+    )
+    assert browser.value(heads) == ["from step", "held by", "released by", "holds"]
+
+
+def test_others_are_offered_only_where_there_are_some(browser: Browser, tmp_path: Path) -> None:
+    cases = [*sweep(), result(point(3, occurrence=2), problem())]
+    browser.open(written(tmp_path, sample(cases)))
+    shown = "document.querySelector('#next').checkVisibility()"
+    browser.click(cell(5, 0))
+    assert not browser.value(shown)
+    browser.press("Escape")
+    browser.until("document.activeElement.matches('.cell')")
+    browser.click(cell(3, 0))
+    assert browser.value(shown)
+    first = browser.value("location.hash")
+    browser.click("#next")
+    assert browser.value("location.hash") == f"#case-{cases[-1].id}" != first
 
 
 def test_names_that_are_markup_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:

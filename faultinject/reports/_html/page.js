@@ -231,7 +231,7 @@
       option.value = one.id;
       pick.append(option);
     }
-    pick.disabled = list.length < 2;
+    find("#among").hidden = list.length < 2;
     show(first);
     if (!dialog.open) dialog.showModal();
     find("#close").focus();
