@@ -8,19 +8,19 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
 import msgspec
 import pytest
 
 from faultinject._near import near
 from faultinject.errors import UsageError
-from faultinject.facts import Level
+from faultinject.facts import Level, Verdict
 from faultinject.faults import parse_fault
 from faultinject.filters import PointFilter
 from faultinject.points import parse_level, parse_phases
 from faultinject.sweep import Options
-from faultinject.sweep._options import Runner
+from faultinject.sweep._options import TRIES, Runner
 from faultinject.targets import TargetSpec
 
 BASELINES = ("none", "matrix")
@@ -36,7 +36,7 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         level, faults, phases, runner, jobs, time_limit: as of ``faultinject sweep``.
         names, exclude_names, modules, exclude_modules: which points, as of ``faultinject sweep``.
         ignore: globs ``probe:key`` of what is not the target's.
-        repeats: agreeing runs before a verdict accuses.
+        repeats: agreeing runs, of five, before a verdict accuses.
         allow: verdicts that are no failure of this test.
         budget: at most so many cases; 0 leaves it to the ini file.
     """
@@ -55,7 +55,7 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modules: tuple[str, ...] = ()
     exclude_modules: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    repeats: int = 3
+    repeats: Annotated[int, msgspec.Meta(ge=1, le=TRIES)] = 3
     allow: tuple[str, ...] = ()
     budget: int = 0
 
@@ -105,9 +105,17 @@ def read_mark(mark: pytest.Mark | None) -> Mark:
         if isinstance(value, str) and isinstance(getattr(Mark(), name), tuple):
             given[name] = tuple(part.strip() for part in value.split(",") if part.strip())
     try:
-        return msgspec.convert(given, Mark)
+        asked = msgspec.convert(given, Mark)
     except msgspec.ValidationError as error:
         raise UsageError(f"@pytest.mark.faultinject: {error}") from None
+    verdicts = get_args(Verdict)
+    for name in asked.allow:
+        if name not in verdicts:
+            raise UsageError(
+                f"@pytest.mark.faultinject: allow: {name!r} is no verdict{near(name, verdicts)}; "
+                f"there are {', '.join(verdicts)}"
+            )
+    return asked
 
 
 def settings_for(config: pytest.Config, mark: pytest.Mark | None) -> Settings:

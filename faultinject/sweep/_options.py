@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
+from faultinject.errors import UsageError
 from faultinject.facts import Level
 from faultinject.filters import PointFilter
 from faultinject.runners import Settings
@@ -15,6 +16,8 @@ from faultinject.targets import TargetSpec
 
 Runner = Literal["auto", "fork", "zygote", "spawn"]
 Confirm = Literal["auto", "each", "class", "none"]
+TRIES: Final = 5
+"""Runs of a case, at most, of which `Options.repeats` have to agree."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +35,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         time_limit: seconds a case may take; 0 derives it from the recording.
         cover: globs of modules whose lines are told that run while a fault is on its way.
         limit: most points at level ``nth``, sampled with `seed`; 0 for all.
+
+    Raises:
+        UsageError: `repeats` is less than one, or more than `tries`: no verdict could ever accuse.
     """
 
     target: TargetSpec
@@ -46,7 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     confirm: Confirm = "auto"
     jobs: int = 0
     repeats: int = 3
-    tries: int = 5
+    tries: int = TRIES
     time_limit: float = 0.0
     settle: float = 0.5
     deadline: float = 5.0
@@ -60,6 +66,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     cover: tuple[str, ...] = ()
     limit: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.repeats <= self.tries:
+            raise UsageError(f"repeats is {self.repeats}: give a number from 1 to {self.tries}")
 
     @property
     def lanes(self) -> int:

@@ -166,13 +166,16 @@ WRONG_MARKS = {
     '"client:Client", "more"': "takes one argument without a name",
     "": "no target: name one in @pytest.mark.faultinject(target=...)",
     '"client:Client", names="nothing_like_it"': "nothing_like_it",
+    '"client:Client", repeats=9': "Expected `int` <= 5",
+    '"client:Client", repeats=0': "Expected `int` >= 1",
+    '"client:Client", allow="leek"': "allow: 'leek' is no verdict (did you mean leak?)",
 }
 
 
 def test_a_wrong_mark_is_an_error_of_the_collection_in_one_line(project: Project) -> None:
     project.commit_matrix()
     for number, arguments in enumerate(WRONG_MARKS):
-        project.write(f"test_client{number}.py", mark(arguments))
+        project.write(f"test_client{number:02}.py", mark(arguments))
     status, output = project.look("--collect-only", "-q")
     assert status == pytest.ExitCode.INTERRUPTED
     lines = [line for line in output.splitlines() if "faultinject: test_it: " in line]

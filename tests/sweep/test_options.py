@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from faultinject.cli import app
+from faultinject.errors import UsageError
 from faultinject.sweep import Options
 from faultinject.targets import TargetSpec
 
@@ -36,3 +37,9 @@ def test_the_command_that_replays_a_case_can_be_parsed() -> None:
     with group.commands["replay"].make_context("replay", words) as context:  # type: ignore[attr-defined]
         assert (context.params["identifier"], context.params["level"]) == ("645c16f2", "sites")
         assert context.params["directory"].name == "else where"
+
+
+@pytest.mark.parametrize("repeats", [0, 6])
+def test_as_many_runs_must_agree_as_can(repeats: int) -> None:
+    with pytest.raises(UsageError, match=f"repeats is {repeats}: give a number from 1 to 5"):
+        Options(target=TargetSpec("asked:Client"), repeats=repeats)
