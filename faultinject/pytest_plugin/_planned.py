@@ -50,6 +50,7 @@ class Plan(msgspec.Struct, frozen=True):
         faults: those that are swept.
         planned: in the order of the points.
         of: how many cases there are, those that the budget leaves out included.
+        keys: of every point, as of `keys_of`, those that the budget leaves out included.
         source: the committed file they come from; empty for a recording.
         again: the command that writes that file anew.
         matrix: the committed matrix, which may declare ownership; empty where there is none.
@@ -58,6 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
     planned: tuple[Planned, ...]
     of: int
+    keys: tuple[str, ...] = ()
     source: str = ""
     again: str = ""
     matrix: str = ""
@@ -102,7 +104,8 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
     kept = within(planned, [0] * len(planned), settings)
     check = Planned("whole", "every call is in the committed matrix")
     again = f"faultinject matrix {options.target.name}"
-    return Plan(faults, (*kept, check), len(planned), str(path), again, str(path))
+    keys = tuple(keys_of(points))
+    return Plan(faults, (*kept, check), len(planned), keys, str(path), again, str(path))
 
 
 def plan_of_baseline(settings: Settings) -> Plan | None:
@@ -126,14 +129,17 @@ def plan_of_baseline(settings: Settings) -> Plan | None:
     check = Planned("whole", "every fault point is in the committed baseline")
     matrix = committed(settings)
     declared = str(matrix) if matrix.exists() else ""
-    return Plan(faults, (*kept, check), len(planned), str(path), "faultinject gate --accept", declared)
+    keys = tuple(keys_of(points))
+    again = "faultinject gate --accept"
+    return Plan(faults, (*kept, check), len(planned), keys, str(path), again, declared)
 
 
 def plan_of_points(points: Sequence[Point], settings: Settings) -> Plan:
     """What a recording names."""
     faults = settings.options.faults
     planned = [Planned("case", title, key, fault) for title, key, _, fault in _titled(points, faults)]
-    return Plan(faults, tuple(within(planned, _depths(points, faults), settings)), len(planned))
+    kept = within(planned, _depths(points, faults), settings)
+    return Plan(faults, tuple(kept), len(planned), tuple(keys_of(points)))
 
 
 def _depths(points: Sequence[Point], faults: Sequence[str]) -> list[int]:
