@@ -12,6 +12,7 @@ from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
 from faultinject.matrix import NESTED, PLAIN
 from faultinject.points import short_name
 from faultinject.pytest_plugin._collect import Param, param_of
+from faultinject.pytest_plugin._commands import anew
 from faultinject.pytest_plugin._cov import told
 from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
 from faultinject.pytest_plugin._flows import Flow
@@ -156,7 +157,7 @@ class CaseHooks:
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
         failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)
-        self._conclude(param, result, failure)
+        self._conclude(item, param, result, failure)
 
     def _judge(self, item: pytest.Function, param: Param, flow: Flow, case: Case) -> Judged:
         order = self._order.get(_flow_of(param), [])
@@ -174,7 +175,9 @@ class CaseHooks:
             self.session.flows.drop(flow)
             raise
 
-    def _conclude(self, param: Param, result: CaseResult, failure: CaseFailed) -> None:
+    def _conclude(
+        self, item: pytest.Function, param: Param, result: CaseResult, failure: CaseFailed
+    ) -> None:
         if result.verdict in _NOT_JUDGED:
             pytest.skip(f"{result.verdict}: {_what(result)}")
         if result.verdict in param.settings.allow:
@@ -190,7 +193,7 @@ class CaseHooks:
         if accused:
             raise failure
         raise CaseFailed(
-            f"{result.verdict} now, but {param.plan.source} still has it as {known}: {_anew(param)}",
+            f"{result.verdict} now, but {param.plan.source} still has it as {known}: {_anew(item, param)}",
             failure.place,
         )
 
@@ -201,7 +204,7 @@ class CaseHooks:
             raise failed_text(
                 item,
                 f"{param.plan.source} lacks {counted(len(missing), 'fault point')}",
-                f"{shown}\n{_anew(param)}",
+                f"{shown}\n{_anew(item, param)}",
             )
 
     def _not_there(self, item: pytest.Function, param: Param) -> None:
@@ -211,7 +214,7 @@ class CaseHooks:
         raise failed_text(
             item,
             f"{what} any more",
-            f"{param.plan.source} is of an older state of it: {_anew(param)}",
+            f"{param.plan.source} is of an older state of it: {_anew(item, param)}",
         )
 
 
@@ -219,8 +222,9 @@ def _flow_of(param: Param) -> str:
     return f"{param.plan.matrix} {param.settings.options!r}"
 
 
-def _anew(param: Param) -> str:
-    return f"write it anew with `{param.plan.again}`"
+def _anew(item: pytest.Function, param: Param) -> str:
+    command = anew(param.plan.kind, param.plan, param.settings, item.config)
+    return f"write it anew with `{command}`"
 
 
 def _what(result: CaseResult) -> str:

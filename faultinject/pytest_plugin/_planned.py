@@ -20,6 +20,7 @@ from faultinject.pytest_plugin._settings import Settings
 
 T = TypeVar("T")
 Kind = Literal["case", "whole", "broken"]
+Source = Literal["recording", "matrix", "baseline"]
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -52,7 +53,9 @@ class Plan(msgspec.Struct, frozen=True):
         of: how many cases there are, those that the budget leaves out included.
         keys: of every point, as of `keys_of`, those that the budget leaves out included.
         source: the committed file they come from; empty for a recording.
-        again: the command that writes that file anew.
+        kind: what that file is.
+        listed: the faults that it speaks of.
+        second: whether it speaks of second faults.
         matrix: the committed matrix, which may declare ownership; empty where there is none.
     """
 
@@ -61,7 +64,9 @@ class Plan(msgspec.Struct, frozen=True):
     of: int
     keys: tuple[str, ...] = ()
     source: str = ""
-    again: str = ""
+    kind: Source = "recording"
+    listed: tuple[str, ...] = ()
+    second: bool = False
     matrix: str = ""
 
 
@@ -94,7 +99,8 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
     columns = _columns(matrix)
     if matrix.level != "steps" or matrix.target != options.target.name or not columns:
         return None
-    faults = options.faults if settings.own_faults else tuple(dict.fromkeys(f for _, f in columns))
+    listed = tuple(dict.fromkeys(fault for _, fault in columns))
+    faults = options.faults if settings.own_faults else listed
     points = options.filter.apply(_points(matrix), None)
     words = {(row.number, column): word for row in matrix.step for column, word in row.verdicts.items()}
     planned = [
@@ -103,9 +109,10 @@ def plan_of_matrix(path: Path, settings: Settings) -> Plan | None:
     ]
     kept = within(planned, [0] * len(planned), settings)
     check = Planned("whole", "every call is in the committed matrix")
-    again = f"faultinject matrix {options.target.name}"
-    keys = tuple(keys_of(points))
-    return Plan(faults, (*kept, check), len(planned), keys, str(path), again, str(path))
+    return Plan(
+        faults, (*kept, check), len(planned), tuple(keys_of(points)), str(path), "matrix", listed,
+        bool(matrix.second), str(path),
+    )  # fmt: skip
 
 
 def plan_of_baseline(settings: Settings) -> Plan | None:
@@ -129,9 +136,11 @@ def plan_of_baseline(settings: Settings) -> Plan | None:
     check = Planned("whole", "every fault point is in the committed baseline")
     matrix = committed(settings)
     declared = str(matrix) if matrix.exists() else ""
-    keys = tuple(keys_of(points))
-    again = "faultinject gate --accept"
-    return Plan(faults, (*kept, check), len(planned), keys, str(path), again, declared)
+    path = baseline_path(settings.matrices, options.target.name, options.level)
+    return Plan(
+        faults, (*kept, check), len(planned), tuple(keys_of(points)), str(path), "baseline", baseline.faults,
+        matrix=declared,
+    )  # fmt: skip
 
 
 def plan_of_points(points: Sequence[Point], settings: Settings) -> Plan:

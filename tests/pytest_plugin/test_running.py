@@ -79,7 +79,7 @@ def test_a_committed_matrix_that_is_out_of_date_fails(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "E   client:Client makes no such call any more",
-            "*write it anew with `faultinject matrix client:Client`*",
+            "*write it anew with `faultinject matrix client:Client --release close --fault RuntimeError`*",
             "E   *client-Client.toml lacks 2 fault points",
             "E       after client:Client.greet #1",
             "E       before client:Client.greet #1",
