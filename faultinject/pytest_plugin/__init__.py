@@ -26,7 +26,7 @@ OPTIONS = (
     ("jobs", "N", "cases at a time; 0 for one a core, and for one in a worker of pytest-xdist"),
     ("time-limit", "SECONDS", "seconds that a case may take; 0 to derive it"),
     ("matrices", "FOLDER", "where the committed lifecycle matrices are (default: matrices)"),
-    ("baseline", "WHAT", "none, or matrix: violations that the committed matrix has are expected failures"),
+    ("baseline", "WHAT", "none, matrix or gate: what the committed file excuses is an expected failure"),
     ("budget", "N", "at most N cases of each test, the shallowest first; 0 for all"),
     ("seed", "SEED", "of the budget's sample: a number, or random"),
     ("durations", "N", "show the N slowest cases; 0 for all"),

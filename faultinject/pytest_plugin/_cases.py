@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,16 @@ import pytest
 
 from faultinject.errors import FaultinjectError, UsageError
 from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
-from faultinject.matrix import NESTED, PLAIN
+from faultinject.gate._compare import violations_of
+from faultinject.matrix import PLAIN
 from faultinject.points import short_name
 from faultinject.pytest_plugin._collect import Param, param_of
 from faultinject.pytest_plugin._commands import anew
 from faultinject.pytest_plugin._cov import told
-from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
+from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text, place_of
+from faultinject.pytest_plugin._expected import rule
 from faultinject.pytest_plugin._flows import Flow
+from faultinject.pytest_plugin._planned import Source
 from faultinject.pytest_plugin._session import FACTS, PluginSession
 from faultinject.pytest_plugin._shared import Running
 from faultinject.reports._words import counted, gravest
@@ -129,8 +133,10 @@ class CaseHooks:
         self.session.close()
 
     def _run(self, item: pytest.Function, param: Param) -> None:
-        planned, root = param.planned, item.config.rootpath
-        item.stash[FACTS] = {}
+        planned = param.planned
+        told_of = item.stash[FACTS] = {
+            "notes": self.session.notes.get(item.nodeid.partition("[")[0], []),
+        }
         if planned.kind == "broken":
             raise failed_text(item, f"{param.settings.options.target.name} cannot be swept", planned.why)
         try:
@@ -149,15 +155,13 @@ class CaseHooks:
         if fault_case is not None:
             fault_case._judged = judged
         result = judged.result
-        facts = item.stash[FACTS] = _facts(result)
-        facts["sampled"] = self.session.sampled.get(item.nodeid.partition("[")[0], "")
+        told_of |= _facts(result)
         if param.settings.options.cover:
             title = f"{param.settings.options.target.name} {planned.title}"
-            facts["lines"] = told([judged], [title], param.settings.options.cover)
+            told_of["lines"] = told([judged], [title], param.settings.options.cover)
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
-        failure = failed_case(judged, flow.recording, param.settings.options.replay(result.id), root)
-        self._conclude(item, param, result, failure)
+        self._conclude(item, param, judged, flow)
 
     def _judge(self, item: pytest.Function, param: Param, flow: Flow, case: Case) -> Judged:
         order = self._order.get(_flow_of(param), [])
@@ -175,27 +179,22 @@ class CaseHooks:
             self.session.flows.drop(flow)
             raise
 
-    def _conclude(
-        self, item: pytest.Function, param: Param, result: CaseResult, failure: CaseFailed
-    ) -> None:
+    def _conclude(self, item: pytest.Function, param: Param, judged: Judged, flow: Flow) -> None:
+        result, settings, root = judged.result, param.settings, item.config.rootpath
         if result.verdict in _NOT_JUDGED:
             pytest.skip(f"{result.verdict}: {_what(result)}")
-        if result.verdict in param.settings.allow:
-            return
-        accused = result.violation
-        known = param.planned.word if param.settings.baseline == "matrix" else ""
-        if not known or known in PLAIN or known.startswith(NESTED):
-            if accused:
-                raise failure
-            return
-        if accused and result.verdict == known:
-            pytest.xfail(f"{known}, as in {param.plan.source}: {_what(result)}")
-        if accused:
-            raise failure
-        raise CaseFailed(
-            f"{result.verdict} now, but {param.plan.source} still has it as {known}: {_anew(item, param)}",
-            failure.place,
-        )
+        ruling = rule(result, param.planned, param.plan, settings, flow.recording, datetime.date.today())
+        # With --runxfail nothing is expected to fail.
+        unexcused = violations_of(result) if ruling.expected and item.config.option.runxfail else ()
+        if accused := ruling.accused or unexcused:
+            again = settings.options.replay(result.id)
+            raise failed_case(judged, flow.recording, again, root, accused, ruling.note)
+        if ruling.stale:
+            place = place_of(result.point, judged.observation, root)
+            stale_in = param.plan.kind if param.plan.gate is None else "baseline"
+            raise CaseFailed(f"{ruling.stale}: {_anew(item, param, stale_in)}", place)
+        if ruling.expected:
+            raise pytest.xfail.Exception(f"{ruling.expected}: {_what(result)}", pytrace=False)
 
     def _check_whole(self, item: pytest.Function, param: Param, flow: Flow) -> None:
         missing = sorted(flow.keys - set(param.plan.keys))
@@ -222,8 +221,8 @@ def _flow_of(param: Param) -> str:
     return f"{param.plan.matrix} {param.settings.options!r}"
 
 
-def _anew(item: pytest.Function, param: Param) -> str:
-    command = anew(param.plan.kind, param.plan, param.settings, item.config)
+def _anew(item: pytest.Function, param: Param, kind: Source | None = None) -> str:
+    command = anew(kind or param.plan.kind, param.plan, param.settings, item.config)
     return f"write it anew with `{command}`"
 
 

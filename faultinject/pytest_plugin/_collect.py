@@ -11,6 +11,7 @@ import pytest
 
 from faultinject.errors import FaultinjectError, UsageError
 from faultinject.pytest_plugin._cov import with_cover
+from faultinject.pytest_plugin._expected import with_baseline
 from faultinject.pytest_plugin._planned import (
     Plan,
     Planned,
@@ -51,7 +52,7 @@ def generate(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
                 )
             return
         settings = with_cover(settings, metafunc.config, settings.options.target.name)
-        plan = plan_for(session, settings)
+        plan = with_baseline(plan_for(session, settings), settings)
     except FaultinjectError as error:
         raise pytest.Collector.CollectError(f"faultinject: {metafunc.definition.name}: {error}") from None
     settings = msgspec.structs.replace(

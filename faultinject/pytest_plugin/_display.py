@@ -14,7 +14,7 @@ from _pytest.outcomes import Failed
 from faultinject.facts import CaseResult, Left, Observation, Owned, Point, Recording
 from faultinject.matrix import release_order
 from faultinject.points import describe_fault, short_name
-from faultinject.reports import seen_from
+from faultinject.reports import Root, seen_from
 from faultinject.reports._words import GRADES, gravest, what_of
 from faultinject.sweep import Judged
 
@@ -55,24 +55,34 @@ def failed_text(item: pytest.Item, message: str, text: str) -> CaseFailed:
     return CaseFailed(message, (os.path.relpath(path), (line or 0) + 1), shown)
 
 
-def failed_case(judged: Judged, recording: Recording, again: str, root: Path) -> CaseFailed:
-    """The failure of a case, should it be one.
+def failed_case(
+    judged: Judged,
+    recording: Recording,
+    again: str,
+    root: Path,
+    accused: Sequence[Root],
+    note: str = "",
+) -> CaseFailed:
+    """The failure of a case.
 
     Args:
         again: the command that runs it again.
         root: what files are shown as seen from.
+        accused: the violations that make it one; others of the case are expected.
+        note: a line about them.
     """
     result, seen = judged.result, judged.observation
     place = place_of(result.point, seen, root)
     fault = describe_fault(result.fault, result.second)
-    message = f"{result.verdict}: {gravest(result)}"
+    message = _headline(result, accused)
     lines = [*_code(result, place, fault, root), ""]
     lines += _owned(judged, recording, root)
     lines += _section("What is left:", _left(seen, recording, root))
     lines += _section("The caller got:", _chain(result, seen))
     if seen is not None and seen.hang_stack:
         lines += _section("Where it hung:", seen.hang_stack.splitlines())
-    lines += [f"E   {text}" for text in _problems(result)]
+    lines += [f"E   {text}" for text in _problems(result, accused)]
+    lines += [f"E   {note}"] if note else []
     lines += ["", f"Run this case alone: {again}"]
     return CaseFailed(message, place, lines)
 
@@ -176,12 +186,26 @@ def _chain(result: CaseResult, seen: Observation | None) -> list[str]:
     return lines
 
 
-def _problems(result: CaseResult) -> list[str]:
-    return [
-        f"{p.verdict}: {what_of(p)}"
-        + ("" if p.violation else f" (charged to {short_name(p.charged_to)}, beneath the target)")
-        for p in sorted(result.problems, key=lambda p: not p.violation)
-    ]
+def _headline(result: CaseResult, accused: Sequence[Root]) -> str:
+    verdicts = [root.verdict for root in accused]
+    if result.verdict in verdicts:
+        return f"{result.verdict}: {gravest(result)}"
+    wrong = [p for p in result.problems if p.violation and p.verdict in verdicts]
+    return f"{wrong[0].verdict}: {what_of(wrong[0])}"
+
+
+def _problems(result: CaseResult, accused: Sequence[Root]) -> list[str]:
+    roots = {(root.verdict, root.charged_to) for root in accused}
+    told: list[tuple[int, str]] = []
+    for problem in result.problems:
+        text = f"{problem.verdict}: {what_of(problem)}"
+        if not problem.violation:
+            told.append((2, f"{text} (charged to {short_name(problem.charged_to)}, beneath the target)"))
+        elif (problem.verdict, problem.charged_to) in roots:
+            told.append((0, text))
+        else:
+            told.append((1, f"{text} (expected)"))
+    return [text for _, text in sorted(told, key=lambda one: one[0])]
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import msgspec
 from faultinject._reading import check_inside
 from faultinject.errors import UsageError
 from faultinject.facts import Phase, Point
-from faultinject.gate import baseline_path, read_baseline
+from faultinject.gate import Baseline, baseline_path, read_baseline
 from faultinject.matrix import Matrix, matrix_path, read_matrix
 from faultinject.points import PHASES, module_of, parse_point_key, point_key, qualname_of, short_name
 from faultinject.pytest_plugin._settings import Settings
@@ -57,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True):
         listed: the faults that it speaks of.
         second: whether it speaks of second faults.
         matrix: the committed matrix, which may declare ownership; empty where there is none.
+        gate: the committed baseline of the gate, where what it suppresses is expected.
+        notes: what the end of the run says of it.
     """
 
     faults: tuple[str, ...]
@@ -68,6 +70,8 @@ class Plan(msgspec.Struct, frozen=True):
     listed: tuple[str, ...] = ()
     second: bool = False
     matrix: str = ""
+    gate: Baseline | None = None
+    notes: tuple[str, ...] = ()
 
 
 def keys_of(points: Iterable[Point]) -> dict[str, Point]:
@@ -122,13 +126,9 @@ def plan_of_baseline(settings: Settings) -> Plan | None:
         UsageError: it cannot be read, or is of another target or level.
     """
     options = settings.options
-    path = baseline_path(settings.matrices, options.target.name, options.level)
-    if not path.exists():
+    baseline = committed_baseline(settings)
+    if baseline is None:
         return None
-    baseline = read_baseline(check_inside(path, path.parent, "baseline"))
-    if (baseline.target, baseline.level) != (options.target.name, options.level):
-        there = f"{baseline.target} at level {baseline.level}"
-        raise UsageError(f"{path} is of {there}, not of {options.target.name} at level {options.level}")
     faults = options.faults if settings.own_faults or not baseline.faults else baseline.faults
     points = options.filter.apply(tuple(map(parse_point_key, baseline.points)), None)
     planned = [Planned("case", title, key, fault) for title, key, _, fault in _titled(points, faults)]
@@ -160,6 +160,23 @@ def _depths(points: Sequence[Point], faults: Sequence[str]) -> list[int]:
 def committed(settings: Settings) -> Path:
     """Where the target's matrix is, if it is committed."""
     return matrix_path(settings.matrices, settings.options.target.name)
+
+
+def committed_baseline(settings: Settings) -> Baseline | None:
+    """The baseline of the gate for this target and level, if it is committed.
+
+    Raises:
+        UsageError: it cannot be read, or is of another target or level.
+    """
+    options = settings.options
+    path = baseline_path(settings.matrices, options.target.name, options.level)
+    if not path.exists():
+        return None
+    baseline = read_baseline(check_inside(path, path.parent, "baseline"))
+    if (baseline.target, baseline.level) != (options.target.name, options.level):
+        there = f"{baseline.target} at level {baseline.level}"
+        raise UsageError(f"{path} is of {there}, not of {options.target.name} at level {options.level}")
+    return baseline
 
 
 def title_of(point: Point, fault: str) -> str:

@@ -23,14 +23,17 @@ class PluginSession:
         self.config = config
         self.flows = Flows()
         self.shared = Shared.of(config)
-        self.sampled: dict[str, str] = {}
-        """Of whose cases the budget chose some: a test's id, and a line about it."""
+        self.notes: dict[str, list[str]] = {}
+        """By a test's id, what the end of the run says of all its cases together."""
 
     def planned(self, nodeid: str, plan: Plan, settings: Settings) -> None:
-        """Note how many of its cases a test has."""
+        """Note how many of its cases a test has, and what its plan has to say."""
         cases = sum(one.kind == "case" for one in plan.planned)
+        lines = [f"{nodeid}: {note}" for note in plan.notes]
         if cases < plan.of:
-            self.sampled[nodeid] = f"{nodeid}: {cases} of {plan.of:,} cases, seed {settings.seed}"
+            lines.append(f"{nodeid}: {cases} of {plan.of:,} cases, seed {settings.seed}")
+        if lines:
+            self.notes[nodeid] = lines
 
     def close(self) -> None:
         self.flows.close()

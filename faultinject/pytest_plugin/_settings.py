@@ -23,7 +23,7 @@ from faultinject.sweep import Options
 from faultinject.sweep._options import TRIES, Runner
 from faultinject.targets import TargetSpec
 
-BASELINES = ("none", "matrix")
+BASELINES = ("none", "matrix", "gate")
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True):
     Attributes:
         options: for the flow.
         matrices: the folder with the committed matrices.
-        baseline: ``none`` or ``matrix``.
+        baseline: whose violations are expected: ``none``, those of the ``matrix``, or of the ``gate``.
         budget: most cases of one test, 0 for all.
         seed: of the budget's sample.
         allow: verdicts that are no failure.

@@ -35,13 +35,13 @@ class SummaryHooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         config = terminalreporter.config
-        known = self.session.sampled.values() if self.session is not None else ()
-        told = (f["sampled"] for f in self.cases.values() if f.get("sampled"))
-        sampled = list(dict.fromkeys([*known, *told]))
+        known = self.session.notes.values() if self.session is not None else ()
+        told = (f["notes"] for f in self.cases.values() if f.get("notes"))
+        notes = list(dict.fromkeys(line for lines in (*known, *told) for line in lines))
         beneath = Counter((f["nested"], f["verdict"]) for f in self.cases.values() if f.get("nested"))
-        if sampled or beneath:
+        if notes or beneath:
             terminalreporter.section("faultinject")
-            for line in sampled:
+            for line in notes:
                 terminalreporter.line(line)
             for (frame, verdict), number in sorted(beneath.items()):
                 cases = counted(number, "case")

@@ -12,6 +12,7 @@ import pytest
 
 from faultinject.errors import FaultinjectError, TargetError, UsageError
 from faultinject.facts import CaseResult, Finding, Recording, Summary
+from faultinject.gate._compare import violations_of
 from faultinject.points import find_case
 from faultinject.pytest_plugin._collect import MARK
 from faultinject.pytest_plugin._cov import told, with_cover
@@ -158,8 +159,10 @@ class Block:
         shown: list[CaseFailed] = []
         for finding in findings[:_SHOWN]:
             judged = by_id[finding.smallest]
+            allow = self._sweep.settings.allow
+            accused = [root for root in violations_of(judged.result) if root.verdict not in allow]
             again = f'pytest "{item.nodeid}" --faultinject-case {judged.result.id}'
-            shown.append(failed_case(judged, self.recording, again, item.config.rootpath))
+            shown.append(failed_case(judged, self.recording, again, item.config.rootpath, accused))
         lines: list[str] = []
         for number, (finding, one) in enumerate(zip(findings, shown, strict=False), 1):
             cases = counted(finding.count, "case")

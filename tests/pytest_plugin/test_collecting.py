@@ -205,7 +205,7 @@ class Given:
         ("runner", "ray", "faultinject_runner is 'ray': choose one of"),
         ("budget", "some", "faultinject_budget is 'some': give a number of 0 or more"),
         ("time_limit", "-1", "faultinject_time_limit is '-1': give seconds"),
-        ("baseline", "all", "faultinject_baseline is 'all': choose one of none, matrix"),
+        ("baseline", "all", "faultinject_baseline is 'all': choose one of none, matrix, gate"),
         ("jobs", "-2", "faultinject_jobs is '-2'"),
         ("seed", "luck", "faultinject_seed is 'luck': give a number, or random"),
         ("durations", "long", "faultinject_durations is 'long'"),

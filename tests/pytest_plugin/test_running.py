@@ -8,6 +8,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+from faultinject.facts import Point
+from faultinject.points import PHASES, case_id, point_key
 from tests.pytest_plugin.conftest import MARKED, MATRIX, MENDED, Project
 
 GREET = "test_gives_back[Client.__init__:8 Client.greet before RuntimeError]"
@@ -123,6 +125,33 @@ def test_the_body_may_look_at_its_case_and_one_broken_target_leaves_the_others_a
             "*no module 'absent' can be imported*",
         ]
     )
+
+
+def test_what_the_gate_suppresses_is_expected_and_what_has_expired_fails(project: Project) -> None:
+    points = {
+        phase: Point("steps", phase, "client:Client.__init__", "client:Client.greet", 1) for phase in PHASES
+    }
+    rows = [
+        f'[[suppression]]\nverdict = "leak"\ncharged_to = "client:Client.__init__"\nresources = ["fds"]\n'
+        f'cases = ["{case_id("client:Client", points[phase], "RuntimeError")}"]\n'
+        f'reason = "it waits"\nowner = "ops"\nexpires = {day}\n'
+        for phase, day in {"before": "2999-01-01", "after": "2020-01-01"}.items()
+    ]
+    head = 'format = 1\ntarget = "client:Client"\nlevel = "steps"\n'
+    head += f"points = {[*map(point_key, points.values())]}\n"
+    project.write("matrices/client-Client.steps.baseline.toml", "\n".join([head, *rows]))
+    project.write("test_client.py", MARKED.replace("repeats=1", 'repeats=1, names="greet"'))
+    project.write("pytest.ini", "[pytest]\nfaultinject_baseline = gate\n")
+    result = project.run("-rxf")
+    result.assert_outcomes(passed=1, failed=1, xfailed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E   leak: +2 fds*",
+            "E   *client-Client.steps.baseline.toml: suppressed until 2020-01-01 (ops): it waits",
+            "XFAIL *before RuntimeError* - *it waits (ops, until 2999-01-01): +2 fds*",
+        ]
+    )
+    project.run("--runxfail", "-k", "before").assert_outcomes(failed=1, deselected=2)
 
 
 KILLS = """\
