@@ -16,7 +16,7 @@ from faultinject.points import short_name
 from faultinject.pytest_plugin._collect import Param, param_of
 from faultinject.pytest_plugin._commands import anew
 from faultinject.pytest_plugin._cov import told
-from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text, place_of
+from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text, place_of, skipped
 from faultinject.pytest_plugin._expected import rule
 from faultinject.pytest_plugin._flows import Flow
 from faultinject.pytest_plugin._planned import Source
@@ -182,7 +182,7 @@ class CaseHooks:
     def _conclude(self, item: pytest.Function, param: Param, judged: Judged, flow: Flow) -> None:
         result, settings, root = judged.result, param.settings, item.config.rootpath
         if result.verdict in _NOT_JUDGED:
-            pytest.skip(f"{result.verdict}: {_what(result)}")
+            raise skipped(f"{result.verdict}: {_what(result)}")
         ruling = rule(result, param.planned, param.plan, settings, flow.recording, datetime.date.today())
         # With --runxfail nothing is expected to fail.
         unexcused = violations_of(result) if ruling.expected and item.config.option.runxfail else ()
@@ -209,7 +209,7 @@ class CaseHooks:
     def _not_there(self, item: pytest.Function, param: Param) -> None:
         what = f"{param.settings.options.target.name} makes no such call"
         if not param.plan.source:
-            pytest.skip(f"not-reached: {what} in this process's recording")
+            raise skipped(f"not-reached: {what} in this process's recording")
         raise failed_text(
             item,
             f"{what} any more",

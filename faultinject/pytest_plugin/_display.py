@@ -55,6 +55,11 @@ def failed_text(item: pytest.Item, message: str, text: str) -> CaseFailed:
     return CaseFailed(message, (os.path.relpath(path), (line or 0) + 1), shown)
 
 
+def skipped(message: str) -> BaseException:
+    """A skip that is shown at the test, not at the line of this package that raises it."""
+    return pytest.skip.Exception(message, _use_item_location=True)
+
+
 def failed_case(
     judged: Judged,
     recording: Recording,

@@ -154,6 +154,38 @@ def test_what_the_gate_suppresses_is_expected_and_what_has_expired_fails(project
     project.run("--runxfail", "-k", "before").assert_outcomes(failed=1, deselected=2)
 
 
+NOT_ANY_MORE = """\
+import pathlib
+
+READY = pathlib.Path(__file__).with_name("ready")
+
+
+class Client:
+    def __init__(self):
+        if not READY.exists():
+            self.greet()
+
+    def greet(self):
+        pass
+
+    def close(self):
+        pass
+"""
+
+
+def test_a_case_that_is_not_reached_is_a_skip_shown_at_the_test(project: Project) -> None:
+    project.write("client.py", NOT_ANY_MORE)
+    marked = MARKED.replace("repeats=1", 'phases="before", names="greet"')
+    project.write(
+        "test_client.py", f"import client\n\ndef test_first():\n    client.READY.touch()\n\n{marked}"
+    )
+    result = project.run("-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["SKIPPED [[]1[]] test_client.py:8: not-reached: the fault point was not reached*"]
+    )
+
+
 KILLS = """\
 import os
 import signal
