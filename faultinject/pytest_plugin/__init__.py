@@ -56,10 +56,31 @@ def pytest_configure(config: pytest.Config) -> None:
         "faultinject(target, level, faults, ...): one test for each place at which the target can fail "
         "and each fault; without a target, settings of the `fault_sweep` in the test's body",
     )
-    if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return  # The process that started this one has looked.
+    wanted = _is_set(config)
+    if wanted:
+        from faultinject.pytest_plugin._settings import check_run
+
+        check_run(config)
+    # Where tests are only collected, pytest-xdist starts no worker.
+    if getattr(config.option, "dist", "no") != "no" and not config.option.collectonly:
         from faultinject.pytest_plugin._xdist import ControllerHooks
 
-        config.pluginmanager.register(ControllerHooks(config), "faultinject controller")
+        config.pluginmanager.register(ControllerHooks(config, wanted), "faultinject controller")
+    elif wanted:
+        from faultinject.pytest_plugin._session import session_of
+
+        session_of(config)
+
+
+def _is_set(config: pytest.Config) -> bool:
+    """Whether the command line or the ini file says anything of this plugin."""
+    for name, _, _ in OPTIONS:
+        key = f"faultinject_{name.replace('-', '_')}"
+        if config.getoption(key) is not None or config.getini(key):
+            return True
+    return any(config.getoption(f"faultinject_{name}") is not None for name in ("case", "cov"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from faultinject.pytest_plugin._flows import Flows
 from faultinject.pytest_plugin._planned import Plan
-from faultinject.pytest_plugin._settings import Settings, seed_of
+from faultinject.pytest_plugin._settings import Settings
 from faultinject.pytest_plugin._shared import Shared
 
 _KEY: pytest.StashKey[PluginSession] = pytest.StashKey()
@@ -40,17 +40,12 @@ class PluginSession:
 
 
 def session_of(config: pytest.Config) -> PluginSession:
-    """The plugin's session of this run; the first call also registers the hooks that it needs.
-
-    Raises:
-        UsageError: a setting of the whole run is wrong.
-    """
+    """The plugin's session of this run; the first call also registers the hooks that it needs."""
     session = config.stash.get(_KEY, None)
     if session is None:
         from faultinject.pytest_plugin._cases import CaseHooks
         from faultinject.pytest_plugin._summary import SummaryHooks
 
-        seed_of(config)
         session = config.stash[_KEY] = PluginSession(config)
         config.pluginmanager.register(CaseHooks(session), "faultinject cases")
         if not session.shared.is_worker:

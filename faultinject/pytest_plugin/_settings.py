@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 
 from faultinject._near import near
-from faultinject.errors import UsageError
+from faultinject.errors import FaultinjectError, UsageError
 from faultinject.facts import Level, Verdict
 from faultinject.faults import parse_fault
 from faultinject.filters import PointFilter
@@ -24,6 +25,8 @@ from faultinject.sweep._options import TRIES, Runner
 from faultinject.targets import TargetSpec
 
 BASELINES = ("none", "matrix", "gate")
+_NUMBER = re.compile("[0-9]{1,18}")
+_CASE = re.compile("[0-9a-f]+", re.I)
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,6 +172,24 @@ def settings_for(config: pytest.Config, mark: pytest.Mark | None) -> Settings:
     )
 
 
+def check_run(config: pytest.Config) -> None:
+    """See that what is set for a whole run can be, before anything of it runs.
+
+    Raises:
+        pytest.UsageError: a setting is wrong.
+    """
+    try:
+        settings_for(config, None)
+        durations_of(config)
+        identifier = config.getoption("faultinject_case")
+        if identifier is not None and not _CASE.fullmatch(identifier.strip()):
+            raise UsageError(
+                f"--faultinject-case is {identifier!r}: give the id of a case, as a failure shows it"
+            )
+    except FaultinjectError as error:
+        raise pytest.UsageError(f"faultinject: {error}") from None
+
+
 def seed_of(config: pytest.Config) -> int:
     """The seed of the samples: the same in each worker of pytest-xdist.
 
@@ -181,7 +202,7 @@ def seed_of(config: pytest.Config) -> int:
     known = getattr(config, "_faultinject_seed", None)
     if known is None:
         text = _setting(config, "seed", "") or "0"
-        if text != "random" and not text.lstrip("-").isdecimal():
+        if text != "random" and not _NUMBER.fullmatch(text.removeprefix("-")):
             raise UsageError(f"faultinject_seed is {text!r}: give a number, or random")
         known = random.SystemRandom().randrange(1 << 32) if text == "random" else int(text)
         config._faultinject_seed = known  # type: ignore[attr-defined]
@@ -205,7 +226,7 @@ def _setting(config: pytest.Config, name: str, marked: str) -> str:
 
 def _number(config: pytest.Config, name: str, marked: int) -> int:
     text = _setting(config, name, str(marked) if marked else "") or "0"
-    if not text.isdecimal():
+    if not _NUMBER.fullmatch(text):
         raise UsageError(f"faultinject_{name} is {text!r}: give a number of 0 or more")
     return int(text)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +28,7 @@ class Shared:
     """The directory of a run; where there are no workers, nothing is shared and there is none.
 
     Args:
-        directory: what the process that started the run has made.
+        directory: what the process that started the workers has made, and removes.
     """
 
     def __init__(self, directory: str | None) -> None:
@@ -41,15 +39,6 @@ class Shared:
     def of(cls, config: pytest.Config) -> Self:
         """What a worker, or a run without workers, has."""
         return cls(getattr(config, "workerinput", {}).get("faultinject_directory"))
-
-    @classmethod
-    def make(cls) -> Self:
-        """A new one, for the process that starts the workers; it removes it."""
-        return cls(tempfile.mkdtemp(prefix="faultinject-pytest-"))
-
-    def remove(self) -> None:
-        """To be called by whoever made it."""
-        shutil.rmtree(self.directory, ignore_errors=True)
 
     def once(self, key: bytes, make: Callable[[], bytes]) -> bytes:
         """What `make` gives, made by the first worker that asks for `key`; the others wait for it.

@@ -9,6 +9,37 @@ import pytest
 
 from tests.pytest_plugin.conftest import MARKED, MENDED, Project
 
+NOTES_WHAT_IS_LOADED = """\
+import pathlib
+import sys
+
+def pytest_unconfigure(config):
+    if not hasattr(config, "workerinput"):
+        pathlib.Path("loaded").write_text("\\n".join(sys.modules))
+"""
+
+
+def test_the_process_that_starts_workers_loads_nothing_for_tests_that_ask_for_nothing(
+    project: Project,
+) -> None:
+    project.write("conftest.py", NOTES_WHAT_IS_LOADED)
+    project.write("test_plain.py", "def test_plain():\n    pass\n")
+    project.run("-n", "1").assert_outcomes(passed=1)
+    loaded = (project.path / "loaded").read_text().split()
+    ours = {name for name in loaded if name.startswith("faultinject")}
+    assert ours == {"faultinject", "faultinject.pytest_plugin", "faultinject.pytest_plugin._xdist"}
+    assert not {"msgspec", "rich"} & set(loaded)
+
+
+def test_what_workers_would_run_is_collected_without_them(project: Project) -> None:
+    project.commit_matrix()
+    project.write("test_client.py", MARKED)
+    result = project.run("-n", "2", "--collect-only", "-q")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*greet before RuntimeError]", "5 tests collected*"])
+    assert project.left() == []
+
+
 KILLS_THE_WORKER = """\
 import os
 import signal

@@ -208,6 +208,8 @@ class Given:
         ("baseline", "all", "faultinject_baseline is 'all': choose one of none, matrix, gate"),
         ("jobs", "-2", "faultinject_jobs is '-2'"),
         ("seed", "luck", "faultinject_seed is 'luck': give a number, or random"),
+        ("seed", "--7", "faultinject_seed is '--7': give a number, or random"),
+        ("budget", "9" * 5000, "give a number of 0 or more"),
         ("durations", "long", "faultinject_durations is 'long'"),
     ],
 )
@@ -215,6 +217,22 @@ def test_a_wrong_setting_is_named_with_what_it_may_be(name: str, value: str, sai
     config: Any = Given(**{f"faultinject_{name}": value})
     with pytest.raises(UsageError, match=re.escape(said)):
         durations_of(config) if name == "durations" else settings_for(config, None)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seed", "abc"), ("durations", "abc"), ("level", "step"), ("faults", "RuntimeErorr"), ("case", "first")],
+)
+def test_a_wrong_setting_ends_the_run_before_it_begins_in_one_line(
+    project: Project, name: str, value: str, workers: tuple[str, ...]
+) -> None:
+    project.write("test_plain.py", "def test_plain():\n    pass\n")
+    status, output = project.look(f"--faultinject-{name}={value}", *workers)
+    assert status == pytest.ExitCode.USAGE_ERROR
+    (line,) = [line for line in output.splitlines() if line]
+    assert line.startswith("ERROR: faultinject: ")
+    assert value in line
 
 
 def test_a_broken_matrix_is_named_with_its_file_and_key(project: Project) -> None:
