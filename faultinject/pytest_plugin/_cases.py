@@ -135,6 +135,7 @@ class CaseHooks:
     def _run(self, item: pytest.Function, param: Param) -> None:
         planned = param.planned
         told_of = item.stash[FACTS] = {
+            "moved": self.session.moved.get(item.nodeid, ""),
             "notes": self.session.notes.get(item.nodeid.partition("[")[0], []),
         }
         if planned.kind == "broken":

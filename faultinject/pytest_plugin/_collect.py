@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 import pytest
 
 from faultinject.errors import FaultinjectError, UsageError
 from faultinject.pytest_plugin._cov import with_cover
 from faultinject.pytest_plugin._expected import with_baseline
+from faultinject.pytest_plugin._last_failed import keep
 from faultinject.pytest_plugin._planned import (
     Plan,
     Planned,
@@ -58,8 +55,9 @@ def generate(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
     settings = msgspec.structs.replace(
         settings, options=msgspec.structs.replace(settings.options, faults=plan.faults)
     )
-    _keep_last_failed(metafunc, plan.planned)
-    session.planned(metafunc.definition.nodeid, plan, settings)
+    nodeid = metafunc.definition.nodeid
+    session.moved |= keep(metafunc.config, f"{nodeid}[", [f"{nodeid}[{one.title}]" for one in plan.planned])
+    session.planned(nodeid, plan, settings)
     if "fault_case" not in metafunc.fixturenames:
         metafunc.fixturenames.append("fault_case")
     metafunc.parametrize(
@@ -98,22 +96,3 @@ def plan_for(session: PluginSession, settings: Settings) -> Plan:
 
     made = session.shared.once(msgspec.json.encode(settings, enc_hook=str), record)
     return msgspec.json.decode(made, type=Plan)
-
-
-_LINE = re.compile(r"(?<=[^\s:]):\d+(?= )")
-
-
-def _keep_last_failed(metafunc: pytest.Metafunc, planned: Sequence[Planned]) -> None:
-    """Let ``--lf`` and ``--ff`` know a test again whose line has moved, as where the target is mended."""
-    plugin = metafunc.config.pluginmanager.get_plugin("lfplugin")
-    # Its keys are texts, and since pytest 9.2 values that print as the same texts.
-    last: dict[Any, bool] = getattr(plugin, "lastfailed", {})
-    prefix = f"{metafunc.definition.nodeid}["
-    now = {f"{prefix}{one.title}]" for one in planned}
-    gone = [key for key in last if str(key).startswith(prefix) and str(key) not in now]
-    moved = {_LINE.sub("", nodeid): nodeid for nodeid in now}
-    for key in gone:
-        fresh = moved.get(_LINE.sub("", str(key)))
-        if fresh is not None:
-            made = fresh if isinstance(key, str) else type(key).parse(fresh)
-            last[made] = last.pop(key)

@@ -25,6 +25,8 @@ class PluginSession:
         self.shared = Shared.of(config)
         self.notes: dict[str, list[str]] = {}
         """By a test's id, what the end of the run says of all its cases together."""
+        self.moved: dict[str, str] = {}
+        """By a case's id, the one that it had when it failed last."""
 
     def planned(self, nodeid: str, plan: Plan, settings: Settings) -> None:
         """Note how many of its cases a test has, and what its plan has to say."""

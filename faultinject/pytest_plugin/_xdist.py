@@ -48,6 +48,10 @@ class ControllerHooks:
         if self._summary is None:
             # Registered while this report is handed round, it is not given it.
             self._tell_of().pytest_runtest_logreport(report)
+        if facts.get("moved"):
+            from faultinject.pytest_plugin._last_failed import forget
+
+            forget(self.config, facts["moved"])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:

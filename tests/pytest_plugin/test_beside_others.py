@@ -3,6 +3,7 @@ pytest-rerunfailures."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -38,6 +39,19 @@ def test_what_workers_would_run_is_collected_without_them(project: Project) -> N
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*greet before RuntimeError]", "5 tests collected*"])
     assert project.left() == []
+
+
+LAST = "test_client.py::test_gives_back[Client.__init__:8 Client.greet before RuntimeError]"
+
+
+def test_a_worker_tells_that_what_failed_last_is_mended_although_its_line_has_moved(project: Project) -> None:
+    project.write("pytest.ini", "[pytest]\n")
+    project.write("client.py", MENDED)
+    project.write("test_client.py", MARKED)
+    last = ".pytest_cache/v/cache/lastfailed"
+    project.write(last, json.dumps({LAST: True, "test_other.py::test_other": True}))
+    project.run("-n", "1", "--lf", "-p", "cacheprovider").assert_outcomes(passed=1)
+    assert list(json.loads((project.path / last).read_text())) == ["test_other.py::test_other"]
 
 
 KILLS_THE_WORKER = """\
