@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from faultinject.ledger import resource_ledger as Ledger
     from faultinject.pytest_plugin._cases import FaultCase
@@ -81,6 +81,26 @@ def _is_set(config: pytest.Config) -> bool:
         if config.getoption(key) is not None or config.getini(key):
             return True
     return any(config.getoption(f"faultinject_{name}") is not None for name in ("case", "cov"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Of a class of `unittest`, pytest makes no parameters: a marked test in it would pass, nothing tried."""
+    report = yield
+    if isinstance(collector, pytest.Class) and report.passed:
+        for item in report.result:
+            mark = None if hasattr(item, "callspec") else item.get_closest_marker("faultinject")
+            if mark is not None and "fault_sweep" not in getattr(item, "fixturenames", ()):
+                report.outcome = "failed"
+                report.longrepr = (
+                    f"faultinject: {item.nodeid}: a method of a unittest.TestCase takes no mark: make it a "
+                    "function, or a method of a class of its own"
+                )
+                report.result = []
+                break
+    return report
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

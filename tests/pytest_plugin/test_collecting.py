@@ -235,6 +235,24 @@ def test_a_wrong_setting_ends_the_run_before_it_begins_in_one_line(
     assert value in line
 
 
+OF_UNITTEST = """\
+import unittest
+import pytest
+
+class Tests(unittest.TestCase):
+    @pytest.mark.faultinject("client:Client")
+    def test_it(self):
+        pass
+"""
+
+
+def test_a_marked_method_of_a_testcase_is_an_error_of_the_collection(project: Project) -> None:
+    project.write("test_client.py", OF_UNITTEST)
+    status, output = project.look("-q")
+    assert status == pytest.ExitCode.INTERRUPTED
+    assert "faultinject: test_client.py::Tests::test_it: a method of a unittest.TestCase takes no" in output
+
+
 def test_a_broken_matrix_is_named_with_its_file_and_key(project: Project) -> None:
     project.commit_matrix(MATRIX.replace("number = 1", 'number = "one"'))
     project.write("test_client.py", MARKED)
