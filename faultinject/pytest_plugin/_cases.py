@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from faultinject.errors import FaultinjectError, UsageError
+from faultinject.errors import FaultinjectError
 from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
 from faultinject.gate._compare import violations_of
 from faultinject.matrix import PLAIN
@@ -77,14 +77,11 @@ class FaultCase:
 
 
 def case_of(request: pytest.FixtureRequest) -> FaultCase:
-    """The case of the test that asks.
-
-    Raises:
-        UsageError: the test is not marked with a target.
-    """
+    """The case of the test that asks; one that is not marked with a target fails."""
     param = param_of(request.node)
     if param is None:
-        raise UsageError("fault_case needs @pytest.mark.faultinject(target=...) on the test")
+        text = "fault_case needs @pytest.mark.faultinject(target=...) on the test"
+        raise failed_text(request.node, text, "")
     case = request.node.stash[_CASE] = FaultCase(param.planned.title)
     return case
 

@@ -27,17 +27,29 @@ class SummaryHooks:
     def __init__(self, session: PluginSession | None = None) -> None:
         self.session = session
         self.cases: dict[str, dict[str, Any]] = {}
+        self.missed = False
+        """Whether one case was asked for, and no block had it."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         facts = getattr(report, "faultinject", None)
         if facts:
             self.cases[report.nodeid] = facts
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        asked = session.config.getoption("faultinject_case")
+        found = any(facts.get("asked") for facts in self.cases.values())
+        self.missed = asked is not None and not found and not session.config.option.collectonly
+        if self.missed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         config = terminalreporter.config
         known = self.session.notes.values() if self.session is not None else ()
         told = (f["notes"] for f in self.cases.values() if f.get("notes"))
         notes = list(dict.fromkeys(line for lines in (*known, *told) for line in lines))
+        if self.missed:
+            notes.append(f"no block that ran has a case {config.getoption('faultinject_case')}")
         beneath = Counter((f["nested"], f["verdict"]) for f in self.cases.values() if f.get("nested"))
         if notes or beneath:
             terminalreporter.section("faultinject")

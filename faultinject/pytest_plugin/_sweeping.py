@@ -10,11 +10,11 @@ from typing import Any, Self
 import msgspec
 import pytest
 
-from faultinject.errors import FaultinjectError, TargetError, UsageError
-from faultinject.facts import CaseResult, Finding, Recording, Summary
+from faultinject.errors import FaultinjectError, TargetError
+from faultinject.facts import Case, CaseResult, Finding, Recording, Summary
 from faultinject.gate._compare import violations_of
-from faultinject.points import find_case
 from faultinject.pytest_plugin._collect import MARK
+from faultinject.pytest_plugin._commands import alone
 from faultinject.pytest_plugin._cov import told, with_cover
 from faultinject.pytest_plugin._display import CaseFailed, failed_case, failed_text
 from faultinject.pytest_plugin._planned import title_of, within
@@ -27,6 +27,7 @@ from faultinject.targets import TargetSpec
 
 _CANNOT_WAIT = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators: their frame is not one on the stack."""
+_CANNOT = "the block cannot be swept"
 _SHOWN = 3
 """Findings that are shown whole."""
 
@@ -120,11 +121,11 @@ class Block:
         settings = self._sweep.settings
         options = settings.options
         if frame.f_code.co_flags & _CANNOT_WAIT:
-            raise UsageError(
-                "fault_sweep sweeps no block of a coroutine: name the coroutine function as the mark's target"
-            )
+            text = "it is in a coroutine: name the coroutine function as the mark's target"
+            raise failed_text(self._sweep.item, _CANNOT, text)
         if options.level == "opcodes":
-            raise UsageError("fault_sweep has no level opcodes: name the constructor as the mark's target")
+            text = "there is no level opcodes of a block: name the constructor as the mark's target"
+            raise failed_text(self._sweep.item, _CANNOT, text)
         spec = self._spec
         options = msgspec.structs.replace(options, target=spec, runner="zygote")
         try:
@@ -132,26 +133,41 @@ class Block:
                 BlockPool(spec, options.lanes) as pool,
                 CaseByCase(options, adjust=_without_own_ends, pool=pool) as flow,
             ):
-                cases = _chosen(flow, settings, self._sweep.item.config)
+                cases = self._chosen(flow)
                 self._judged = flow.judge(cases)
                 if options.cover:
                     titles = [f"{self._name} {title_of(case.point, case.fault)}" for case in cases]
-                    facts = self._sweep.item.stash.setdefault(FACTS, {})
-                    facts.setdefault("lines", []).extend(told(self._judged, titles, options.cover))
+                    self._facts.setdefault("lines", []).extend(told(self._judged, titles, options.cover))
                 self.recording = flow.recording
                 self.summary = summarise(self.results, flow.recording)
         except TargetError as error:
             # Where the block fails by itself, it now does so here, and shows it better.
             self._error = error
+        except FaultinjectError as error:
+            raise failed_text(self._sweep.item, _CANNOT, error.whole) from None
 
     def _conclude(self) -> None:
         """The block ran unharmed: say what it did when it was not."""
         item, settings = self._sweep.item, self._sweep.settings
         if self._error is not None:
-            raise failed_text(item, "the block cannot be swept", self._error.whole)
+            raise failed_text(item, _CANNOT, self._error.whole)
         findings = [f for f in self.summary.findings if f.violation and f.verdict not in settings.allow]
         if findings:
             raise self._failure(findings)
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return self._sweep.item.stash.setdefault(FACTS, {})
+
+    def _chosen(self, flow: CaseByCase) -> list[Case]:
+        """The cases to judge: all that the budget allows, or the one that was asked for, if it is of here."""
+        settings = self._sweep.settings
+        wanted = self._sweep.item.config.getoption("faultinject_case")
+        if not wanted:
+            return within(flow.cases, [0] * len(flow.cases), settings)
+        found = [case for case in flow.cases if case.id.startswith(wanted.strip().lower())]
+        self._facts["asked"] = self._facts.get("asked", False) or bool(found)
+        return found
 
     def _failure(self, findings: list[Finding]) -> CaseFailed:
         item = self._sweep.item
@@ -161,7 +177,7 @@ class Block:
             judged = by_id[finding.smallest]
             allow = self._sweep.settings.allow
             accused = [root for root in violations_of(judged.result) if root.verdict not in allow]
-            again = f'pytest "{item.nodeid}" --faultinject-case {judged.result.id}'
+            again = alone(item, judged.result.id)
             shown.append(failed_case(judged, self.recording, again, item.config.rootpath, accused))
         lines: list[str] = []
         for number, (finding, one) in enumerate(zip(findings, shown, strict=False), 1):
@@ -169,7 +185,8 @@ class Block:
             lines += [f"E   {number}. {finding.verdict}, {cases}: {finding.handler}", "", *one.lines, ""]
         rest = findings[_SHOWN:]
         lines += [f"E   {f.verdict}, {counted(f.count, 'case')}: {f.handler}" for f in rest]
-        lines += [f"{self.summary.violations} violations in {self.summary.cases} cases of the block"]
+        violations = counted(self.summary.violations, "violation")
+        lines += [f"{violations} in {counted(self.summary.cases, 'case')} of the block"]
         first = findings[0]
         return CaseFailed(f"{first.verdict}: {first.handler}", shown[0].place, lines)
 
@@ -211,16 +228,16 @@ class _SecondBlock(_Passed):
 
 
 def sweep_of(request: pytest.FixtureRequest) -> FaultSweep:
-    """What the fixture gives to the test that asks.
-
-    Raises:
-        UsageError: a setting is wrong.
-    """
+    """What the fixture gives to the test that asks; where a setting is wrong, that fails."""
     session_of(request.config)
     item: Any = request.node
-    settings = settings_for(request.config, item.get_closest_marker(MARK))
+    try:
+        settings = settings_for(request.config, item.get_closest_marker(MARK))
+    except FaultinjectError as error:
+        raise failed_text(item, _CANNOT, str(error)) from None
     if settings.options.target.name:
-        raise UsageError("fault_sweep and a target in the mark: the one or the other names what is swept")
+        text = "fault_sweep and a target in the mark: the one or the other names what is swept"
+        raise failed_text(item, _CANNOT, text)
     return FaultSweep(item, with_cover(settings, request.config, ""))
 
 
@@ -236,10 +253,3 @@ def _without_own_ends(recording: Recording) -> Recording:
         if not (point.phase == "after" and point.caller == recording.frame and point.callee in inner)
     )
     return msgspec.structs.replace(recording, points=points)
-
-
-def _chosen(flow: CaseByCase, settings: Settings, config: pytest.Config) -> list[Any]:
-    wanted = config.getoption("faultinject_case")
-    if wanted:
-        return [find_case(flow.options.target.name, flow.cases, wanted)]
-    return within(flow.cases, [0] * len(flow.cases), settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -13,10 +14,12 @@ import os
 import pytest
 import client
 
-pytestmark = pytest.mark.faultinject(faults="RuntimeError", repeats=1)
+pytestmark = pytest.mark.faultinject(repeats=1)
 
 def test_leaves(fault_sweep, tmp_path):
     (tmp_path / "made once").mkdir()
+    with fault_sweep():
+        os.getpid()
     with fault_sweep() as sweep:
         made = client.Client()
     made.close()
@@ -48,7 +51,7 @@ async def in_a_coroutine(fault_sweep):
         pass
 
 def test_in_a_coroutine(fault_sweep):
-    with pytest.raises(Exception, match="sweeps no block of a coroutine"):
+    with pytest.raises(pytest.fail.Exception, match="the block cannot be swept"):
         in_a_coroutine(fault_sweep).send(None)
 
 def test_swallows(fault_sweep):
@@ -92,7 +95,7 @@ def test_a_block_is_swept_before_it_runs_and_only_the_leak_in_it_fails(project: 
     lines = (project.path / "client.py").read_text().splitlines()
     assert "self.greet()" in lines[21]
     project.write("test_client.py", BLOCKS)
-    result = project.run("--faultinject-cov")
+    result = project.run("--faultinject-cov", "--faultinject-faults=RuntimeError")
     text = result.stdout.str()
     assert result.parseoutcomes() == {"passed": 4, "failed": 2}, text
     assert "E   1. leak, 2 cases: Client.__init__ has no handler around line 8 that releases fds" in text
@@ -102,9 +105,50 @@ def test_a_block_is_swept_before_it_runs_and_only_the_leak_in_it_fails(project: 
     covered = re.findall(r"^(\S+) +\d+ of +\d+ +\d+%$", text, re.M)
     assert covered == ["client.py", "test_client.py", "TOTAL"]
     assert "never" not in text[text.index("client.py  ") : text.index("test_client.py  ")]
-    again = re.findall(r'Run this case alone: pytest "(\S+)" --faultinject-case (\w+)', text)
-    assert len(again) == 1
-    alone = project.run(again[0][0], "--faultinject-case", again[0][1])
+    (again,) = re.findall(r"Run this case alone: pytest (.*)", text)
+    words = shlex.split(again)
+    assert words[0] == "test_client.py::test_leaves"
+    assert words[-1] == "--faultinject-faults=RuntimeError"
+    # The first block of the test has no such case: it only runs.
+    alone = project.run(*words)
     alone.assert_outcomes(failed=1)
-    alone.stdout.fnmatch_lines(["1 violations in 1 cases of the block"])
+    alone.stdout.fnmatch_lines(["1 violation in 1 case of the block"])
     assert project.left() == []
+
+
+WRONG = """\
+import pytest
+
+@pytest.mark.faultinject(faults="client:Missing")
+def test_of_a_fault_that_is_not_there(fault_sweep):
+    with fault_sweep():
+        open("client.py").close()
+
+@pytest.mark.faultinject(level="opcodes")
+def test_at_a_level_that_blocks_lack(fault_sweep):
+    with fault_sweep():
+        open("client.py").close()
+
+@pytest.mark.faultinject(faults="RuntimeError")
+def test_without_that_case(fault_sweep):
+    with fault_sweep() as sweep:
+        open("client.py").close()
+    assert sweep.results == []
+"""
+
+
+def test_what_is_wrong_with_a_block_is_said_in_a_line_and_a_case_that_none_has_at_the_end(
+    project: Project,
+) -> None:
+    project.write("test_client.py", WRONG)
+    result = project.run("--faultinject-case=0123456789abcdef0")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E   the block cannot be swept",
+            "E     *Missing*",
+            "E     there is no level opcodes of a block: *",
+            "no block that ran has a case 0123456789abcdef0",
+        ]
+    )
+    assert "faultinject/" not in result.stdout.str()
