@@ -34,27 +34,29 @@ class FileCoverage(msgspec.Struct, frozen=True):
 class Tally:
     """Gathers the lines of each case, whichever process ran it.
 
+    Args:
+        files: of interest, whether or not anything of them runs.
+
     Attributes:
         by_case: by the case's title, by file, the lines that ran while its fault was on its way.
         files: all files of interest, also those of which nothing ran.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, files: Iterable[str] = ()) -> None:
         self.by_case: dict[str, dict[str, set[int]]] = {}
-        self.files: set[str] = set()
+        self.files = set(files)
 
-    def add(self, title: str, lines: Lines, files: Iterable[str] = ()) -> None:
+    def add(self, title: str, lines: Lines) -> None:
         """Note a case.
 
         Args:
             title: its name; a case that ran more than once is one.
             lines: by file, what ran.
-            files: further files of interest.
         """
         known = self.by_case.setdefault(title, {})
         for file, numbers in lines.items():
             known.setdefault(file, set()).update(numbers)
-        self.files |= {*lines, *files}
+        self.files.update(lines)
 
     def coverage(self) -> list[FileCoverage]:
         """The files that have clean-up code, by name."""

@@ -156,7 +156,8 @@ class CaseHooks:
         told_of |= _facts(result)
         if param.settings.options.cover:
             title = f"{param.settings.options.target.name} {planned.title}"
-            told_of["lines"] = told([judged], [title], param.settings.options.cover)
+            told_of["lines"] = told([judged], [title])
+            told_of["modules"] = flow.modules_once()
         if judged.observation is not None and judged.observation.output.strip():
             item.add_report_section("call", "output of the case's process", judged.observation.output)
         self._conclude(item, param, judged, flow)

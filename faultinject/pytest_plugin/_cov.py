@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from faultinject.sweep import Judged
 DATA = Path(".faultinject") / "coverage"
 """Beneath the project's root; in a folder that pytest-cov and ``coverage combine`` do not look into."""
 
-Told = list[tuple[str, dict[str, list[int]], list[str]]]
-"""(title, lines by file, further files) of some cases, as values that pytest-xdist can send."""
+Told = list[tuple[str, dict[str, list[int]]]]
+"""(title, lines by file) of some cases, as values that pytest-xdist can send."""
 
 
 def with_cover(settings: Settings, config: pytest.Config, frame: str) -> Settings:
@@ -32,7 +32,7 @@ def with_cover(settings: Settings, config: pytest.Config, frame: str) -> Setting
     asked = config.getoption("faultinject_cov")
     if asked is None:
         return settings
-    globs = [glob.strip() for glob in asked.split(",") if glob.strip()]
+    globs = _named(asked)
     if not globs:
         top = module_of(frame).partition(".")[0]
         globs = [top, f"{top}.*"] if top else ["*"]
@@ -40,34 +40,36 @@ def with_cover(settings: Settings, config: pytest.Config, frame: str) -> Setting
     return msgspec.structs.replace(settings, options=options)
 
 
-def told(judged: Iterable[Judged], titles: Iterable[str], cover: tuple[str, ...]) -> Told:
-    """What some cases ran.
+def told(judged: Iterable[Judged], titles: Iterable[str]) -> Told:
+    """What some cases ran."""
+    return [
+        (title, {path: list(numbers) for path, numbers in one.observation.lines} if one.observation else {})
+        for one, title in zip(judged, titles, strict=True)
+    ]
+
+
+def report(
+    tellings: Iterable[Told], modules: Mapping[str, str], terminalreporter: pytest.TerminalReporter
+) -> None:
+    """Print the clean-up coverage of a run, and write its data.
 
     Args:
-        cover: globs of the modules that were looked at; their files count although nothing of them ran.
+        modules: by name, the files that were looked at; they count although nothing of them ran.
     """
-    found: Told = []
-    for one, title in zip(judged, titles, strict=True):
-        lines = one.observation.lines if one.observation is not None else ()
-        point = one.result.point
-        inside = point.file and any(
-            fnmatchcase(module_of(point.caller), glob) for glob in cover if glob != "*"
-        )
-        further = [point.file] if inside else []
-        found.append((title, {path: list(numbers) for path, numbers in lines}, further))
-    return found
-
-
-def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the clean-up coverage of a run, and write its data."""
     config = terminalreporter.config
-    tally = Tally()
+    tally = Tally(file for file in modules.values() if file)
     for telling in tellings:
-        for title, lines, files in telling:
-            tally.add(title, lines, files)
+        for title, lines in telling:
+            tally.add(title, lines)
     terminalreporter.section(
         "clean-up coverage: lines of except, finally and __exit__ that ran under some fault"
     )
+    if not tally.by_case:
+        terminalreporter.line("no case was run")
+        return
+    for glob in _named(config.getoption("faultinject_cov")):
+        if not any(fnmatchcase(name, glob) for name in modules):
+            terminalreporter.line(f"no module that was loaded is named {glob}", red=True)
     rows = tally.coverage()
     if not rows:
         terminalreporter.line("no clean-up code in the modules that were looked at")
@@ -92,6 +94,10 @@ def report(tellings: Iterable[Told], terminalreporter: pytest.TerminalReporter) 
         terminalreporter.line(
             f"each case is a context of {DATA}: coverage html --data-file={DATA} --show-contexts"
         )
+
+
+def _named(asked: str) -> list[str]:
+    return [glob.strip() for glob in asked.split(",") if glob.strip()]
 
 
 def _row(name: str, ran: int, total: int) -> str:

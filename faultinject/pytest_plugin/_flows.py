@@ -30,6 +30,7 @@ class Flow:
         self._ahead: dict[str, Judged] = {}
         self.expects = False
         """Whether it was told which cases will be asked for."""
+        self._modules = dict(self._flow.modules)
 
     @property
     def recording(self) -> Recording:
@@ -39,6 +40,11 @@ class Flow:
     def keys(self) -> set[str]:
         """Of every point of the recording."""
         return {key for key, _ in self._found}
+
+    def modules_once(self) -> dict[str, str]:
+        """By name, the file of each module whose lines are of interest; when asked again, nothing."""
+        modules, self._modules = self._modules, {}
+        return modules
 
     def find(self, planned: Planned) -> Case | None:
         """The case, unless the target does not make that call this time."""

@@ -27,6 +27,8 @@ class SummaryHooks:
     def __init__(self, session: PluginSession | None = None) -> None:
         self.session = session
         self.cases: dict[str, dict[str, Any]] = {}
+        self.modules: dict[str, str] = {}
+        """By name, the files that clean-up coverage looks at; told once, also of a test that is rerun."""
         self.missed = False
         """Whether one case was asked for, and no block had it."""
 
@@ -34,6 +36,7 @@ class SummaryHooks:
         facts = getattr(report, "faultinject", None)
         if facts:
             self.cases[report.nodeid] = facts
+            self.modules |= facts.get("modules", {})
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -64,7 +67,8 @@ class SummaryHooks:
         if config.getoption("faultinject_cov") is not None:
             from faultinject.pytest_plugin._cov import report
 
-            report([f["lines"] for f in self.cases.values() if "lines" in f], terminalreporter)
+            tellings = [facts["lines"] for facts in self.cases.values() if "lines" in facts]
+            report(tellings, self.modules, terminalreporter)
 
     def _durations(self, terminalreporter: pytest.TerminalReporter, number: int | None) -> None:
         timed = [(f["seconds"], nodeid) for nodeid, f in self.cases.items() if "seconds" in f]

@@ -137,7 +137,8 @@ class Block:
                 self._judged = flow.judge(cases)
                 if options.cover:
                     titles = [f"{self._name} {title_of(case.point, case.fault)}" for case in cases]
-                    self._facts.setdefault("lines", []).extend(told(self._judged, titles, options.cover))
+                    self._facts.setdefault("lines", []).extend(told(self._judged, titles))
+                    self._facts.setdefault("modules", {}).update(flow.modules)
                 self.recording = flow.recording
                 self.summary = summarise(self.results, flow.recording)
         except TargetError as error:

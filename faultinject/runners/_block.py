@@ -263,6 +263,7 @@ class _Recorder:
                 self.tracker.identifier.capped,
                 notes=notes,
                 frame=self.tracker.roots[0],
+                modules=self.recorder.modules(settings.cover),
             )
         )
 

@@ -129,6 +129,8 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     notes: tuple[str, ...] = ()
     frame: str = ""
     release_counts: tuple[tuple[str, int], ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    """(name, file) of the modules that `Settings.cover` fits."""
 
 
 class Observed(msgspec.Struct, frozen=True, tag=True):

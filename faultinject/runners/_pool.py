@@ -70,6 +70,8 @@ class Pool:
         self.import_limit = import_limit
         self.construction_limit = construction_limit
         self.imported = False
+        self.modules: dict[str, str] = {}
+        """By name, the file of each module that `Settings.cover` fits, of the recordings so far."""
         self.lanes: list[socket.socket] = []
 
     def __enter__(self) -> Self:
@@ -156,6 +158,7 @@ class Pool:
         def take(message: Message) -> None:
             if isinstance(message, Recorded):
                 results.append(message)
+                self.modules.update(message.modules)
 
         self._work(deque(orders), take)
         return results

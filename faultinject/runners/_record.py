@@ -29,6 +29,7 @@ from faultinject.tracking import (
     Site,
     Tracker,
     is_stdlib,
+    loaded_modules,
     short_callee,
 )
 
@@ -45,6 +46,13 @@ class PointRecorder:
         self.points.append(site.point(self.level, phase))
         path = tracker.stack.path(frame)
         self.stacks.append(tuple(name for _, name in path))
+
+    def modules(self, cover: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """(name, file) of the modules whose lines are of interest, should any be."""
+        if not cover:
+            return ()
+        met = {name.partition(":")[0] for point in self.points for name in (point.caller, point.callee)}
+        return loaded_modules(cover, met)
 
 
 def record(target: Target, probes: ProbeSet, settings: Settings, release: str, twice: bool) -> Recorded:
@@ -129,6 +137,7 @@ def record(target: Target, probes: ProbeSet, settings: Settings, release: str, t
         notes=tuple(notes),
         frame=frame,
         release_counts=counts,
+        modules=recorder.modules(settings.cover),
     )
 
 

@@ -33,6 +33,7 @@ class CaseByCase:
     Attributes:
         recording: what the unharmed runs showed.
         cases: every case of them, in the order of the points.
+        modules: by name, the file of each module that `Options.cover` fits.
 
     Raises:
         TargetError, UsageError: on entering; see `Pool` and `discover`.
@@ -40,6 +41,7 @@ class CaseByCase:
 
     recording: Recording
     cases: tuple[Case, ...]
+    modules: dict[str, str]
 
     def __init__(self, options: Options, *, adjust: Adjust | None = None, pool: Pool | None = None) -> None:
         self.options = options
@@ -59,6 +61,7 @@ class CaseByCase:
             raise
         assert self._sweep.recording is not None
         self.recording = self._sweep.recording
+        self.modules = pool.modules
         forked, _ = self._sweep.split(pool, self.cases)
         self._forked = {case.id for case in forked}
         return self

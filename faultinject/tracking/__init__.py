@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from faultinject.tracking._ledger import Entry, Ledger, Path, charged
 from faultinject.tracking._levels import Identifier, Site
+from faultinject.tracking._lines import loaded_modules
 from faultinject.tracking._names import frame_name, is_release_name, is_stdlib, short_callee
 from faultinject.tracking._objects import OwnedObject, acquisition_of, make_owned
 from faultinject.tracking._own import CalledDirectly, OwnNames
@@ -30,6 +31,7 @@ __all__ = [
     "frame_name",
     "is_release_name",
     "is_stdlib",
+    "loaded_modules",
     "make_owned",
     "short_callee",
 ]

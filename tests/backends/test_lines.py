@@ -56,6 +56,7 @@ def test_lines_of_the_clean_up_are_heard_in_each_process_that_ran_it(
     with CaseByCase(options) as flow:
         case = next(c for c in flow.cases if c.point.line == 15 and c.point.phase == "before")
         (judged,) = flow.judge([case])
+        assert flow.modules == {"lined": str(tmp_path / "lined.py")}
     assert judged.observation is not None
     assert judged.observation.runner == runner
     lines = dict(judged.observation.lines)

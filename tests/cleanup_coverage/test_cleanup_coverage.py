@@ -71,10 +71,10 @@ def test_lines_that_follow_each_other_are_one_range() -> None:
 def test_what_never_ran_under_any_fault_is_told_by_region(tmp_path: Path) -> None:
     path = tmp_path / "work.py"
     path.write_text(SOURCE)
-    tally = Tally()
+    tally = Tally([str(tmp_path / "gone.py")])
     tally.add("first case", {str(path): [10, 11, 14, 15, 21, 22]})
     tally.add("first case", {str(path): [24]})
-    tally.add("second case", {}, [str(tmp_path / "gone.py")])
+    tally.add("second case", {})
     (row,) = tally.coverage()
     assert (len(row.ran), len(row.lines)) == (5, 13)
     assert row.percent == pytest.approx(100 * 5 / 13)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from faultinject.facts import Point
 from faultinject.points import PHASES, case_id, point_key
-from tests.pytest_plugin.conftest import MARKED, MATRIX, MENDED, Project
+from tests.pytest_plugin.conftest import CLIENT, MARKED, MATRIX, MENDED, Project
 
 GREET = "test_gives_back[Client.__init__:8 Client.greet before RuntimeError]"
 
@@ -183,6 +183,34 @@ def test_a_case_that_is_not_reached_is_a_skip_shown_at_the_test(project: Project
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(
         ["SKIPPED [[]1[]] test_client.py:8: not-reached: the fault point was not reached*"]
+    )
+
+
+OTHER = """\
+def helper():
+    try:
+        pass
+    except KeyError:
+        print("never")
+"""
+
+
+def test_clean_up_code_of_which_nothing_ran_counts_and_a_name_of_no_module_is_told(project: Project) -> None:
+    project.write("app/__init__.py", "")
+    project.write("app/other.py", OTHER)
+    calls = "from app import other\n" + CLIENT.replace("self.greet()", "other.helper()", 1)
+    project.write("app/client.py", calls)
+    project.write(
+        "test_client.py",
+        MARKED.replace('"client:', '"app.client:').replace('"close"', '"close", names="pipe"'),
+    )
+    result = project.run("--faultinject-cov=app.o*,app.clientt")
+    result.stdout.fnmatch_lines(
+        [
+            "no module that was loaded is named app.clientt",
+            "app/other.py     0 of    1    0%",
+            "    never: 5 (except in helper, line 4)",
+        ]
     )
 
 

@@ -13,6 +13,7 @@ BLOCKS = """\
 import os
 import pytest
 import client
+import unrelated
 
 pytestmark = pytest.mark.faultinject(repeats=1)
 
@@ -94,6 +95,7 @@ def test_a_block_is_swept_before_it_runs_and_only_the_leak_in_it_fails(project: 
     project.write("client.py", (project.path / "client.py").read_text() + SOUND)
     lines = (project.path / "client.py").read_text().splitlines()
     assert "self.greet()" in lines[21]
+    project.write("unrelated.py", "try:\n    pass\nexcept KeyError:\n    print()\n")
     project.write("test_client.py", BLOCKS)
     result = project.run("--faultinject-cov", "--faultinject-faults=RuntimeError")
     text = result.stdout.str()
