@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, get_args
@@ -197,6 +198,16 @@ def find_case(target_name: str, cases: Sequence[Case], wanted: str) -> Case:
         f"no case {wanted!r} among the {len(cases)} of {target_name}{hint}: "
         "give the level, phases and faults of the sweep that named it (and --second, if it had that)"
     )
+
+
+def replay_command(identifier: str, words: Sequence[str]) -> str:
+    """The command that runs one case again.
+
+    Args:
+        identifier: of the case.
+        words: what comes after it, as of `faultinject.sweep.Options.replay_words`.
+    """
+    return shlex.join(["faultinject", "replay", identifier, *words])
 
 
 def describe_point(point: Point) -> str:

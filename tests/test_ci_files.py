@@ -104,6 +104,44 @@ def test_the_gate_of_the_action_passes_annotates_and_summarises(project: Path) -
     assert run.step("Result").returncode == 0
 
 
+def test_targets_may_stand_on_several_lines(project: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {shlex.quote(str(told))}\n')
+    python.chmod(0o755)
+    run = Run(project, targets="feed\n  pool\nother  last\n")
+    run.values["inputs.python"] = str(python)
+    assert run.step("Gate").returncode == 0
+    assert told.read_text().splitlines()[-4:] == ["feed", "pool", "other", "last"]
+
+
+def test_what_has_run_is_kept_apart_by_job_python_folder_and_targets(project: Path) -> None:
+    (cache,) = [step for step in ACTION["runs"]["steps"] if "actions/cache" in step.get("uses", "")]
+    given = cache["with"]
+    values = {"github.job": "gate", "github.ref_name": "main", "github.run_id": "7"}
+    values["github.run_attempt"] = "1"
+
+    def key(**inputs: str) -> str:
+        run = Run(project, **inputs)
+        run.values.update(values)
+        done = run.step("What this is the gate of")
+        assert done.returncode == 0, done.stderr
+        filled = run.filled(given["key"])
+        for line in given["restore-keys"].splitlines():
+            assert filled.startswith(run.filled(line))
+            assert run.values["steps.scope.outputs.name"] in run.filled(line)
+        return filled
+
+    (project / "below").mkdir()
+    usual = key()
+    assert "-gate-" in usual
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in usual
+    assert usual == key()
+    assert len({usual, key(directory="below"), key(targets="feed\npool"), key(level="steps")}) == 4
+    values["github.job"] = "other"
+    assert key() != usual
+
+
 def test_the_action_fails_the_job_after_its_reports_are_written(project: Path) -> None:
     shutil.copy(project / "repaired.py", project / "feed.py")
     run = Run(project, junit="", sarif="")

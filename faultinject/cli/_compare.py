@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from faultinject.sweep import Options
 
 
-@takes_sweep_options
+@takes_sweep_options()
 def compare(
     target_a: Annotated[
         str, typer.Argument(metavar="TARGET_A", help="What is compared with; see `faultinject sweep --help`.")

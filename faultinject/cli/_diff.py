@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -17,11 +18,12 @@ from faultinject.errors import TargetError, UsageError
 if TYPE_CHECKING:
     from faultinject.reports import Report
 
+_PYTHON: Final = re.compile(r"python([0-9]+(\.[0-9]+)?t?)?")
 _PATIENCE = 30.0
 """Seconds in which a sweep that is told to end gives back what it has."""
 
 
-@takes_sweep_options
+@takes_sweep_options()
 def diff(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A JSON report, or a virtual environment (or its python).")
@@ -89,7 +91,8 @@ def _interpreter(path: Path) -> Path | None:
         if not os.access(python, os.X_OK):
             raise UsageError(f"{path} is no virtual environment: there is no {python}")
         return python
-    return path if path.is_file() and os.access(path, os.X_OK) and path.suffix != ".json" else None
+    # By its name alone: a report may come from anywhere, and with any mode.
+    return path if path.is_file() and _PYTHON.fullmatch(path.name) else None
 
 
 def _sweep_with(python: Path, target: str, report: Path, given: dict[str, Any]) -> None:

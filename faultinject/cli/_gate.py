@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faultinject.cli._options import NONE, DirectoryOption, JobsOption, ReportOption
+from faultinject.cli._errors import tell
+from faultinject.cli._options import MOST, NONE, DirectoryOption, JobsOption, ReportOption
 from faultinject.cli._state import gate_record, remember
 from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faultinject.gate import GateSweep, Grant, Ran
+    from faultinject.gate import GateSweep, Grant, Made, Ran
     from faultinject.reports import Wanted
 
 
@@ -34,7 +35,8 @@ def gate(
         str, typer.Option(help="Time for all sweeps, such as 5m; as long as it takes if empty.")
     ] = "",
     seed: Annotated[
-        int | None, typer.Option(help="Turn of the sample of --budget; that of the run if empty.")
+        int | None,
+        typer.Option(min=0, max=MOST, help="Turn of the sample of --budget; that of the run if empty."),
     ] = None,
     level: Annotated[str, typer.Option(help="Only the sweeps of this level.")] = "",
     report: ReportOption = NONE,
@@ -61,7 +63,15 @@ def gate(
 
       faultinject gate --accept --reason "the pool waits" --owner ops --expires 2027-01-31
     """
-    from faultinject.gate import parse_duration, parse_grant, print_end, print_sweep, run_gate, status_of
+    from faultinject.gate import (
+        Broken,
+        parse_duration,
+        parse_grant,
+        print_end,
+        print_sweep,
+        run_gate,
+        status_of,
+    )
     from faultinject.reports import make_console, parse_report
 
     today = datetime.date.today()
@@ -75,23 +85,29 @@ def gate(
     if self_test:
         raise typer.Exit(_self_test(sweeps[0], today, console))
     _check(wanted)
-    all_ran: list[Ran] = []
+    everything: list[Made] = []
+    to_replay = False
     try:
         watch = _watch(console)
-        for ran in run_gate(
+        for made in run_gate(
             sweeps, watch=watch, today=today, budget=seconds, seed=seed, command=tuple(sys.argv[1:])
         ):
-            one = _accepted(ran, grant, today, console) if accept else ran
-            all_ran.append(one)
-            print_sweep(console, one, today)
+            if isinstance(made, Broken):
+                everything.append(made)
+                tell(made.error)
+                continue
+            ran = _accepted(made, grant, today, console) if accept else made
+            everything.append(ran)
+            print_sweep(console, ran, today)
             # `replay` without a target takes the sweep that there is something to replay of.
-            if one.outcome.new or not any(earlier.outcome.new for earlier in all_ran):
-                remember(one.sweep.options)
+            if ran.outcome.new or not to_replay:
+                remember(ran.sweep.options)
+            to_replay = to_replay or bool(ran.outcome.new)
     finally:
-        if all_ran:
-            _write(wanted, all_ran)
-    print_end(console, all_ran)
-    raise typer.Exit(status_of(all_ran))
+        if everything:
+            _write(wanted, everything)
+    print_end(console, everything)
+    raise typer.Exit(status_of(everything))
 
 
 def _sweeps(directory: Path, targets: list[str], level: str, jobs: int) -> list[GateSweep]:
@@ -118,7 +134,7 @@ def _sweeps(directory: Path, targets: list[str], level: str, jobs: int) -> list[
                 f"{row.where}: {one.name} is named twice, and has one baseline: give each sweep of a target "
                 "a level of its own, or a table of its own"
             )
-        found.append(one._replace(record=gate_record(one.baseline.name)))
+        found.append(one._replace(record=gate_record(one.baseline)))
     if level:
         parse_level(level)
         chosen = [one for one in found if one.options.level == level]
@@ -159,16 +175,16 @@ def _check(wanted: list[Wanted]) -> None:
         check_writable(one.path)
 
 
-def _write(wanted: list[Wanted], all_ran: list[Ran]) -> None:
+def _write(wanted: list[Wanted], everything: list[Made]) -> None:
     from faultinject.gate import suite_of, write_document
     from faultinject.reports import write_suites
 
     for one in wanted:
         if one.format == "json":
             assert one.path is not None
-            write_document(one.path, all_ran)
+            write_document(one.path, everything)
         else:
-            write_suites(one, [suite_of(ran) for ran in all_ran])
+            write_suites(one, [suite_of(made) for made in everything])
 
 
 def _self_test(sweep: GateSweep, today: datetime.date, console: Console) -> int:

@@ -8,6 +8,7 @@ import sys
 import time
 
 from faultinject.cli._app import app
+from faultinject.cli._errors import tell
 from faultinject.errors import FaultinjectError
 
 
@@ -40,9 +41,7 @@ def main() -> None:
         outcome = app(prog_name="faultinject", standalone_mode=False)
         status = outcome if isinstance(outcome, int) else 0
     except FaultinjectError as error:
-        if error.original:
-            print(error.original.rstrip(), file=sys.stderr)
-        print(f"faultinject: {error}", file=sys.stderr)
+        tell(error)
         status = 2
     except KeyboardInterrupt:
         status = _interrupted()

@@ -45,8 +45,10 @@ def matrix(
 
       faultinject matrix vllm:EngineCore --matrices matrices --no-sweep
     """
+    import msgspec
+
     from faultinject._reading import check_inside
-    from faultinject.matrix import declaration, matrix_path, update_matrix
+    from faultinject.matrix import matrix_path, update_matrix
     from faultinject.reports import make_console, reporters_for
     from faultinject.sweep import discover as record
     from faultinject.sweep import pool_of, sweep_class
@@ -63,12 +65,9 @@ def matrix(
     if sweep_it:
         reporters = reporters_for(quiet=True)
         path = matrix_path(matrices, target)
-        adjust = (
-            declaration(matrices, options.target.name)
-            if path.exists() and options.level != "milestones"
-            else None
-        )
-        work = sweep_class(options)(options, reporters, adjust=adjust)
+        if path.exists():
+            options = msgspec.structs.replace(options, matrices=str(matrices))
+        work = sweep_class(options)(options, reporters)
         try:
             work.run()
         finally:

@@ -7,9 +7,9 @@ that is decorated with `takes_sweep_options`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_type_hints
 
 import typer
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from faultinject.sweep import Options
 
 NONE: list[str] = []
+MOST: Final = 1_000_000_000
+"""Any number that is given: more than anything has, and within what every part can hold."""
+
+Command = Callable[..., None]
 
 TargetArgument = Annotated[
     str,
@@ -45,7 +49,9 @@ LevelOption = Annotated[
         show_default="steps; milestones for a built-in tree of processes",
     ),
 ]
-DepthOption = Annotated[int, typer.Option(min=1, help="Frames that tell two stacks apart, at level stacks.")]
+DepthOption = Annotated[
+    int, typer.Option(min=1, max=MOST, help="Frames that tell two stacks apart, at level stacks.")
+]
 FaultOption = Annotated[
     str,
     typer.Option(
@@ -60,7 +66,9 @@ PhaseOption = Annotated[
 RunnerOption = Annotated[
     str, typer.Option(autocompletion=_completion.runners, help="auto, fork, zygote or spawn.")
 ]
-JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cases at a time; 0 for one a core.")]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, max=MOST, help="Cases at a time; 0 for one a core.")
+]
 ModuleOption = Annotated[list[str], typer.Option(help="Only points in this module (or glob).")]
 NoModuleOption = Annotated[
     list[str], typer.Option("--exclude-module", help="No points in this module (or glob).")
@@ -82,12 +90,12 @@ CleanupOption = Annotated[
     bool, typer.Option("--cleanup", help="Also calls that release or register a release.")
 ]
 LimitOption = Annotated[
-    float, typer.Option("--time-limit", min=0, help="Seconds a case may take; 0 to derive it.")
+    float, typer.Option("--time-limit", min=0, max=MOST, help="Seconds a case may take; 0 to derive it.")
 ]
 SettleOption = Annotated[
-    float, typer.Option(min=0, help="Seconds in which threads and processes may still end.")
+    float, typer.Option(min=0, max=MOST, help="Seconds in which threads and processes may still end.")
 ]
-DeadlineOption = Annotated[float, typer.Option(min=0, help="Seconds a clean-up may take.")]
+DeadlineOption = Annotated[float, typer.Option(min=0, max=MOST, help="Seconds a clean-up may take.")]
 BackendOption = Annotated[
     str, typer.Option(help="setprofile, monitoring or patching; the interpreter's own if empty.")
 ]
@@ -103,9 +111,13 @@ NoProbeOption = Annotated[
     typer.Option("--without-probe", autocompletion=_completion.probes, help="Leave out this probe."),
 ]
 IgnoreOption = Annotated[list[str], typer.Option(help="probe:key globs that are not the target's.")]
-SampleOption = Annotated[int, typer.Option("--sample", min=0, help="At most this many points; 0 for all.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of the sample.")]
-TimesOption = Annotated[int, typer.Option(min=0, help="1: once; k: k times, then it recovers; 0: for ever.")]
+SampleOption = Annotated[
+    int, typer.Option("--sample", min=0, max=MOST, help="At most this many points; 0 for all.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=MOST, help="Seed of the sample.")]
+TimesOption = Annotated[
+    int, typer.Option(min=0, max=MOST, help="1: once; k: k times, then it recovers; 0: for ever.")
+]
 SecondOption = Annotated[
     bool, typer.Option("--second", help="Also fail each release of the clean-up, for each case.")
 ]
@@ -125,6 +137,7 @@ ConfirmOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option(min=1, max=5, help="Agreeing runs, of five, before a verdict accuses.")
 ]
+MatricesOption = Annotated[Path | None, typer.Option(help="Folder with a declared ownership table to use.")]
 ReportOption = Annotated[
     list[str],
     typer.Option(
@@ -232,30 +245,45 @@ def make_options(
     )
 
 
-def takes_sweep_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_matrices(options: Options, matrices: Path | None) -> Options:
+    """The same with the folder of a declared ownership table, if one is given."""
+    import msgspec
+
+    return msgspec.structs.replace(options, matrices=str(matrices)) if matrices is not None else options
+
+
+def takes_sweep_options(*, without: Sequence[str] = ()) -> Callable[[Command], Command]:
     """Give a command the options of `make_options`, in the place of its ``**given``.
 
     They come after its arguments and before its own options. Typer reads the signature, and the hints from
     the annotations.
+
+    Args:
+        without: parameters that the command has no use for.
     """
-    own = inspect.signature(command).parameters
-    shared = dict(inspect.signature(make_options).parameters)
-    del shared["target"]
-    # What `make_options` returns is imported only where types are checked.
-    hints = get_type_hints(make_options, localns={"Options": Any}, include_extras=True)
-    hints |= get_type_hints(command, include_extras=True)
-    parameters = {
-        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in [
-            *((name, p) for name, p in own.items() if p.kind is p.POSITIONAL_OR_KEYWORD),
-            *shared.items(),
-            *((name, p) for name, p in own.items() if p.kind is p.KEYWORD_ONLY),
-        ]
-    }
-    described = cast(Any, command)
-    described.__signature__ = inspect.Signature(list(parameters.values()))
-    described.__annotations__ = {name: hints[name] for name in parameters} | {"return": None}
-    return command
+
+    def given_to(command: Command) -> Command:
+        own = inspect.signature(command).parameters
+        shared = dict(inspect.signature(make_options).parameters)
+        for name in ("target", *without):
+            del shared[name]
+        # What `make_options` returns is imported only where types are checked.
+        hints = get_type_hints(make_options, localns={"Options": Any}, include_extras=True)
+        hints |= get_type_hints(command, include_extras=True)
+        parameters = {
+            name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+            for name, parameter in [
+                *((name, p) for name, p in own.items() if p.kind is p.POSITIONAL_OR_KEYWORD),
+                *shared.items(),
+                *((name, p) for name, p in own.items() if p.kind is p.KEYWORD_ONLY),
+            ]
+        }
+        described = cast(Any, command)
+        described.__signature__ = inspect.Signature(list(parameters.values()))
+        described.__annotations__ = {name: hints[name] for name in parameters} | {"return": None}
+        return command
+
+    return given_to
 
 
 def check_loudness(*, quiet: bool, verbose: bool) -> None:

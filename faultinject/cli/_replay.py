@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
 from faultinject.cli import _completion
-from faultinject.cli._options import (
-    NONE,
-    DirectoryOption,
-    FaultOption,
-    LevelOption,
-    OwnOption,
-    ReleaseOption,
-    RunnerOption,
-    SecondFaultsOption,
-    SecondOption,
-    make_options,
-)
+from faultinject.cli._options import MatricesOption, make_options, takes_sweep_options, with_matrices
 from faultinject.cli._state import recalled
+from faultinject.errors import UsageError
 
 if TYPE_CHECKING:
     from faultinject.sweep import Options
 
 
+_OF_MANY: Final = (
+    "phases", "module", "exclude_module", "name", "exclude_name", "stack_has", "stack_lacks", "sample",
+    "seed", "confirm", "repeats", "jobs",
+)  # fmt: skip
+"""Options of a sweep that choose among its cases, or say how often or how many at a time they run."""
+
+
+@takes_sweep_options(without=_OF_MANY)
 def replay(
     identifier: Annotated[
         str,
@@ -35,17 +32,12 @@ def replay(
             help="Id of a case, as a report prints it.",
         ),
     ],
+    *,
     target: Annotated[
         str, typer.Option(help="Target of the sweep that named it; the last sweep's if empty.")
     ] = "",
-    release: ReleaseOption = "",
-    own: OwnOption = NONE,
-    level: LevelOption = "",
-    fault: FaultOption = "RuntimeError,KeyboardInterrupt",
-    second: SecondOption = False,
-    second_faults: SecondFaultsOption = "RuntimeError,KeyboardInterrupt,hang",
-    runner: RunnerOption = "zygote",
-    directory: DirectoryOption = Path(),
+    matrices: MatricesOption = None,
+    **given: Any,
 ) -> None:
     """Run one case verbosely, with its timeline: acquired, fault, released, left.
 
@@ -59,15 +51,15 @@ def replay(
 
       faultinject replay 645c16f2 --target mypackage.client:Client --release close
     """
+    from faultinject.cli._tables import words_of
     from faultinject.points import find_case
     from faultinject.reports import make_console, render_timeline
     from faultinject.sweep import replay as run
 
     if target:
-        options = make_options(
-            target, release=release, own=own, level=level, fault=fault, second=second,
-            second_faults=second_faults, runner=runner, directory=directory,
-        )  # fmt: skip
+        options = with_matrices(make_options(target, **given), matrices)
+    elif matrices is not None or words_of(given):
+        raise UsageError("the options of `replay` belong to --target: give that too, or none of them")
     else:
         options = recalled()
     if options.level == "milestones":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,19 @@ def last_report() -> Path | None:
     return STATE / "last.json" if _made() else None
 
 
-def gate_record(baseline: str) -> Path | None:
-    """Where it is kept what a gate has run, for the file name of a baseline; None as of `last_report`."""
-    return GATE / f"{baseline.removesuffix('.baseline.toml')}.json" if _made(GATE) else None
+def gate_record(baseline: Path) -> Path | None:
+    """Where it is kept what a gate has run, for a baseline; None as of `last_report`.
+
+    Two projects may each have a target of one name; seen from here their baselines lie apart, on whatever
+    machine this directory is.
+    """
+    import hashlib
+
+    if not _made(GATE):
+        return None
+    where = os.path.relpath(baseline.parent).encode("utf-8", "surrogateescape")
+    name = baseline.name.removesuffix(".baseline.toml")
+    return GATE / f"{name}-{hashlib.sha256(where).hexdigest()[:8]}.json"
 
 
 def remember(options: Options) -> None:

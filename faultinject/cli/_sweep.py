@@ -12,6 +12,7 @@ import typer
 from faultinject.cli._options import (
     NONE,
     ExitZeroOption,
+    MatricesOption,
     QuietOption,
     ReportOption,
     TargetArgument,
@@ -19,6 +20,7 @@ from faultinject.cli._options import (
     check_loudness,
     make_options,
     takes_sweep_options,
+    with_matrices,
 )
 from faultinject.cli._state import last_report, remember
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from faultinject.sweep import Options
 
 
-@takes_sweep_options
+@takes_sweep_options()
 def sweep(
     target: TargetArgument,
     *,
@@ -38,9 +40,7 @@ def sweep(
     resume: Annotated[
         Path | None, typer.Option(help="Go on from this report; it is continued in place.")
     ] = None,
-    matrices: Annotated[
-        Path | None, typer.Option(help="Folder with a declared ownership table to use.")
-    ] = None,
+    matrices: MatricesOption = None,
     all_nested: Annotated[
         bool, typer.Option("--all-nested", help="List every finding beneath the target.")
     ] = False,
@@ -67,11 +67,10 @@ def sweep(
     """
     check_loudness(quiet=quiet, verbose=verbose)
     summary = run_sweep(
-        make_options(target, **given),
+        with_matrices(make_options(target, **given), matrices),
         json_file or resume,
         reports=report,
         resume=resume,
-        matrices=matrices,
         all_nested=all_nested,
         quiet=quiet,
         verbose=verbose,
@@ -81,10 +80,9 @@ def sweep(
 
 def run_sweep(
     options: Options, json_path: Path | None, *, reports: Sequence[str] = (), resume: Path | None = None,
-    matrices: Path | None = None, all_nested: bool = False, quiet: bool = False, verbose: bool = False,
+    all_nested: bool = False, quiet: bool = False, verbose: bool = False,
 ) -> Summary:  # fmt: skip
     """Sweep with the reports that were asked for; always also writes the report that `replay` reads."""
-    from faultinject.matrix import declaration
     from faultinject.reports import check_resumable, parse_report, read_report, reporters_for
     from faultinject.sweep import sweep_class
 
@@ -95,7 +93,6 @@ def run_sweep(
     reporters = reporters_for(
         json_path=kept, wanted=wanted, earlier=cases, quiet=quiet, verbose=verbose, all_nested=all_nested
     )
-    adjust = declaration(matrices, options.target.name) if matrices is not None else None
 
     def before_start(recording: Recording, environment: Any) -> None:
         if earlier is not None:
@@ -107,7 +104,6 @@ def run_sweep(
             options,
             reporters,
             skip=cases,
-            adjust=adjust,
             before_start=before_start,
             command=tuple(sys.argv[1:]),
         ).run()

@@ -47,9 +47,8 @@ def keywords_of_table(table: Mapping[str, Any], where: str) -> dict[str, Any]:
             text = str(error)
             raise UsageError(f"{where}: {key}: {text[:1].lower()}{text[1:]}") from None
         least, most = option.min, option.max
-        if (least is not None and value < least) or (most is not None and value > most):
-            limits = f"at least {least}" if most is None else f"between {least} and {most}"
-            raise UsageError(f"{where}: {key}: {value} is not {limits}")
+        if least is not None and not least <= value <= most:
+            raise UsageError(f"{where}: {key}: {value} is not between {least} and {most}")
     return found
 
 

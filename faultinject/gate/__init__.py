@@ -17,7 +17,7 @@ from faultinject.gate._diff import (
 from faultinject.gate._document import GATE_SCHEMA, GateDocument, write_document
 from faultinject.gate._print import Watch, print_end, print_sweep, status_of
 from faultinject.gate._ruling import ruling_of, shown, suite_of
-from faultinject.gate._run import GateSweep, Ran, run_gate
+from faultinject.gate._run import Broken, GateSweep, Made, Ran, run_gate
 from faultinject.gate._self_test import self_test
 from faultinject.gate._settings import GateSettings, Row, read_settings
 from faultinject.gate._write import format_baseline, write_baseline
@@ -29,11 +29,13 @@ __all__ = [
     "GATE_SCHEMA",
     "PASSED",
     "Baseline",
+    "Broken",
     "Difference",
     "GateDocument",
     "GateSettings",
     "GateSweep",
     "Grant",
+    "Made",
     "Outcome",
     "OwnedRow",
     "Ran",

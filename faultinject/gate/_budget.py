@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from faultinject._reading import quoted
 from faultinject.errors import UsageError
 from faultinject.facts import Case
 from faultinject.points import point_key
@@ -22,6 +23,10 @@ from faultinject.points import point_key
 GOLDEN: Final = (5**0.5 - 1) / 2
 
 _DURATION: Final = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_DIGITS: Final = 9
+_LONGEST: Final = 1000 * 3600
+"""Seconds, of a budget."""
+
 _FIRST: Final = 4
 """Points in the first batch: few, as nothing is known yet of how long they take."""
 
@@ -30,7 +35,8 @@ class Place(NamedTuple):
     """How urgent a point is: the smaller, the earlier it runs.
 
     Attributes:
-        urgency: 0 not in the baseline, or its code has changed; 1 never run; 2 any other.
+        urgency: 0 it failed when it last ran; 1 not in the baseline, or its code has changed; 2 never run;
+            3 any other.
         turn: its place on the ring, from where this run begins.
     """
 
@@ -42,20 +48,27 @@ def parse_duration(text: str) -> float:
     """Seconds in ``5m``, ``90s``, ``1h30m`` or a plain number of seconds.
 
     Raises:
-        UsageError: it is none of these, or nothing at all.
+        UsageError: it is none of these, nothing at all, or beyond reason.
     """
     found = _DURATION.fullmatch(text.strip().lower())
     if found is None or not any(found.groups()):
-        raise UsageError(f"no time {text!r}: write it as 5m, 90s, 1h30m, or as seconds")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    total = 3600 * hours + 60 * minutes + seconds
+        raise UsageError(f"no time {quoted(text)}: write it as 5m, 90s, 1h30m, or as seconds")
+    parts = [part or "0" for part in found.groups()]
+    # Cut before it is a number: of thousands of digits the interpreter makes none.
+    total = sum(each * int(part[:_DIGITS]) for each, part in zip((3600, 60, 1), parts, strict=True))
+    if total > _LONGEST or any(len(part) > _DIGITS for part in parts):
+        raise UsageError(f"a budget of {quoted(text)} has no end: give at most {_LONGEST // 3600}h")
     if not total:
         raise UsageError(f"a budget of {text!r} leaves no time for any case: give at least 1s")
     return float(total)
 
 
 def in_turn(
-    cases: Sequence[Case], urgent: frozenset[str], never_run: frozenset[str], seed: int
+    cases: Sequence[Case],
+    urgent: frozenset[str],
+    never_run: frozenset[str],
+    seed: int,
+    failing: frozenset[str] = frozenset(),
 ) -> list[list[Case]]:
     """The cases, point by point, in the order in which they are to run.
 
@@ -63,14 +76,19 @@ def in_turn(
         urgent: keys of the points that come first.
         never_run: keys of those that come next.
         seed: where on the ring the run begins; the next one begins elsewhere.
+        failing: ids of cases whose points come before any other.
     """
     points: dict[str, list[Case]] = {}
     for case in cases:
         points.setdefault(point_key(case.point), []).append(case)
+    open_ = {key for key, found in points.items() if any(case.id in failing for case in found)}
     ring = sorted(points, key=_name)
     start = int(seed * GOLDEN % 1.0 * len(ring))
     places: Mapping[str, Place] = {
-        key: Place(0 if key in urgent else 1 if key in never_run else 2, (number - start) % len(ring))
+        key: Place(
+            0 if key in open_ else 1 if key in urgent else 2 if key in never_run else 3,
+            (number - start) % len(ring),
+        )
         for number, key in enumerate(ring)
     }
     return [points[key] for key in sorted(points, key=places.__getitem__)]

@@ -21,10 +21,12 @@ from faultinject.reports import Environment, Root, roots_of
 
 PASSED: Final = 0
 FAILED: Final = 1
+BROKEN: Final = 2
 CHANGED: Final = 3
 SOON: Final = datetime.timedelta(days=14)
 
-_NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
+NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
+"""Verdicts of which a gate makes nothing: neither new nor fixed."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,12 @@ class Outcome:
     points: PointChanges = field(default_factory=PointChanges)
     owned: tuple[str, ...] = ()
     looked: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """Ids of the cases that the gate fails for."""
+        new = {result.id for results in self.new.values() for result in results}
+        return frozenset(new.union(*(stale.fixed for stale in self.stale)))
 
     @property
     def status(self) -> int:
@@ -134,7 +142,7 @@ def compare(
 
 def violations_of(result: CaseResult) -> tuple[Root, ...]:
     """The roots of what is charged to the target in a case."""
-    if not result.violation or result.verdict in _NOTHING_KNOWN:
+    if not result.violation or result.verdict in NOTHING_KNOWN:
         return ()
     return tuple(root for root in roots_of(result) if root.violation)
 
@@ -149,7 +157,7 @@ def _stale(row: Suppression, results: Mapping[str, CaseResult], there: set[str])
         case
         for case in sorted(row.ids)
         if case in results
-        and results[case].verdict not in _NOTHING_KNOWN
+        and results[case].verdict not in NOTHING_KNOWN
         and row.root not in map(key_of, violations_of(results[case]))
     ]
     gone = [case for case in sorted(row.ids) if case not in there]

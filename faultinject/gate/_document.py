@@ -11,20 +11,20 @@ import msgspec
 from faultinject.facts import Level
 from faultinject.gate._print import status_of
 from faultinject.gate._ruling import ruling_of
-from faultinject.gate._run import Ran
+from faultinject.gate._run import Broken, Made
 from faultinject.reports import Report, Ruling, encode, write_whole
 
 GATE_SCHEMA: Final = "faultinject-gate/1"
 
 
 class SweepDocument(msgspec.Struct, frozen=True):
-    """One sweep of the gate: its ruling and its report."""
+    """One sweep of the gate: its ruling and its report, which one that could not be made has not."""
 
     target: str
     level: Level
     seed: int | None
     ruling: Ruling
-    report: Report
+    report: Report | None
 
 
 class GateDocument(msgspec.Struct, frozen=True):
@@ -35,14 +35,17 @@ class GateDocument(msgspec.Struct, frozen=True):
     sweeps: tuple[SweepDocument, ...]
 
 
-def write_document(path: Path, all_ran: Sequence[Ran]) -> None:
+def write_document(path: Path, everything: Sequence[Made]) -> None:
     """Write the document.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    sweeps = tuple(
-        SweepDocument(ran.recording.target, ran.recording.level, ran.seed, ruling_of(ran), ran.report)
-        for ran in all_ran
-    )
-    write_whole(path, encode(GateDocument(GATE_SCHEMA, status_of(all_ran), sweeps)) + b"\n", "json report")
+    document = GateDocument(GATE_SCHEMA, status_of(everything), tuple(map(_sweep, everything)))
+    write_whole(path, encode(document) + b"\n", "json report")
+
+
+def _sweep(made: Made) -> SweepDocument:
+    options = made.sweep.options
+    seed, report = (None, None) if isinstance(made, Broken) else (made.seed, made.report)
+    return SweepDocument(options.target.name, options.level, seed, ruling_of(made), report)

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from faultinject.gate._compare import CHANGED, FAILED
-from faultinject.gate._ruling import ACCEPT, near_ends, ruling_of
-from faultinject.gate._run import GateSweep, Ran
+from faultinject.gate._compare import BROKEN, CHANGED, FAILED, PASSED
+from faultinject.gate._ruling import near_ends, ruling_of, suite_of
+from faultinject.gate._run import Broken, GateSweep, Made, Ran
 from faultinject.points import point_key
-from faultinject.reports import Change, Kept, ProgressBar, counted, safe
+from faultinject.reports import Change, Kept, ProgressBar, counted, gate_sentence, safe
 
 _WORDS = {"new": "new violation", "fixed": "fixed", "expired": "expired", "changed": "changed"}
+_MOODS = {PASSED: "bold green", FAILED: "bold red", BROKEN: "bold red", CHANGED: "bold yellow"}
 _STYLES = {"new": "bold red", "fixed": "red", "expired": "red", "changed": "yellow"}
 
 
@@ -39,42 +40,27 @@ class Watch(Kept):
 
 
 def print_sweep(console: Console, ran: Ran, today: datetime.date) -> None:
-    """What changed in one sweep; of a sweep with a budget also how much of it ran."""
+    """What changed in one sweep, and what it could not judge; with a budget also how much of it ran."""
     ruling = ruling_of(ran)
     lines: list[Text] = [part for change in ruling.changes for part in _change(change)]
     lines += [safe(f"  soon: {text}", "yellow") for text in near_ends(ran.outcome, today)]
+    lines += [safe(f"  note: {text}") for text in ruling.notes]
     if lines or ran.seed is not None:
         _say(console, safe(f"{ran.sweep.name}{_ran(ran)}", "bold"))
     for line in lines:
         _say(console, line)
 
 
-def print_end(console: Console, all_ran: Sequence[Ran]) -> None:
+def print_end(console: Console, everything: Sequence[Made]) -> None:
     """The last sentence: why the gate fails, or that nothing is new."""
-    status = status_of(all_ran)
-    kinds = [change.kind for ran in all_ran for change in ruling_of(ran).changes]
-    cases = sum(len(ran.report.cases) for ran in all_ran)
-    where = f"in {counted(cases, 'case')} of {counted(len(all_ran), 'sweep')}"
-    excused = sum(len(ran.outcome.excused) for ran in all_ran)
-    known = f" ({counted(excused, 'case')} suppressed)" if excused else ""
-    if status == FAILED:
-        parts = [
-            f"{counted(kinds.count('new'), 'new violation')}" if "new" in kinds else "",
-            f"{kinds.count('fixed')} fixed and still listed" if "fixed" in kinds else "",
-            f"{kinds.count('expired')} expired" if "expired" in kinds else "",
-        ]
-        _say(console, safe(f"The gate fails: {', '.join(filter(None, parts))} {where}{known}.", "bold red"))
-    elif status == CHANGED:
-        text = f"No new violation {where}{known}, but the target changed: {ACCEPT}."
-        _say(console, safe(text, "bold yellow"))
-    else:
-        _say(console, safe(f"The gate passes: nothing new {where}{known}.", "bold green"))
+    status, sentence = gate_sentence([suite_of(made) for made in everything])
+    _say(console, safe(sentence, _MOODS[status]))
 
 
-def status_of(all_ran: Sequence[Ran]) -> int:
-    """1 where any sweep fails, 3 where any changed, otherwise 0."""
-    statuses = {ran.outcome.status for ran in all_ran}
-    return FAILED if FAILED in statuses else CHANGED if CHANGED in statuses else 0
+def status_of(everything: Sequence[Made]) -> int:
+    """2 where a sweep could not be made, otherwise 1 where any fails, 3 where any changed, or 0."""
+    statuses = {BROKEN if isinstance(made, Broken) else made.outcome.status for made in everything}
+    return next((status for status in (BROKEN, FAILED, CHANGED) if status in statuses), PASSED)
 
 
 def _ran(ran: Ran) -> str:

@@ -7,7 +7,7 @@ says only decides what comes first.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,11 +21,18 @@ SCHEMA: Final = "faultinject-gate-record/1"
 
 
 class Record(msgspec.Struct, frozen=True):
-    """By key of a point, the digest of its code; `runs` counts the runs of the gate."""
+    """What has run.
+
+    Attributes:
+        runs: how often the gate has.
+        points: by key, the digest of the code that was there.
+        failing: ids of cases that the gate failed for, and that were not seen to be right since.
+    """
 
     schema: str = SCHEMA
     runs: int = 0
     points: dict[str, str] = {}
+    failing: tuple[str, ...] = ()
 
 
 def read_record(path: Path | None) -> Record:
@@ -39,11 +46,19 @@ def read_record(path: Path | None) -> Record:
     return Record()
 
 
-def write_record(path: Path | None, record: Record, ran: Mapping[str, str], there: frozenset[str]) -> None:
+def write_record(
+    path: Path | None,
+    record: Record,
+    ran: Mapping[str, str],
+    there: frozenset[str],
+    failing: Iterable[str] = (),
+) -> None:
     """Add what ran, and forget the points that are there no more; nothing where it cannot be written."""
     if path is None:
         return
     points = {key: digest for key, digest in {**record.points, **ran}.items() if key in there}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode(Record(SCHEMA, record.runs + 1, points)))
+        replace_file(
+            path, msgspec.json.encode(Record(SCHEMA, record.runs + 1, points, tuple(sorted(failing))))
+        )

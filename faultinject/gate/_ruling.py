@@ -8,13 +8,25 @@ import re
 from pathlib import Path
 from typing import Final
 
-from faultinject.facts import CaseResult
+from faultinject.facts import CaseResult, Recording
 from faultinject.gate._baseline import Suppression
 from faultinject.gate._changes import describe_keys, describe_moves
-from faultinject.gate._compare import Outcome
-from faultinject.gate._run import Ran
+from faultinject.gate._compare import BROKEN, NOTHING_KNOWN, PASSED, Outcome
+from faultinject.gate._run import Broken, GateSweep, Made, Ran
 from faultinject.points import short_name
-from faultinject.reports import Change, Ruling, Suite, counted, place_of, repository_root, seen_from, some
+from faultinject.reports import (
+    Change,
+    Ruling,
+    Suite,
+    counted,
+    describe_environment,
+    place_of,
+    repository_root,
+    seen_from,
+    some,
+    summarise,
+)
+from faultinject.targets import find_pyproject
 
 SHOWN: Final = 12
 """Fault points of one kind that are named; of more, how many."""
@@ -22,14 +34,20 @@ SHOWN: Final = 12
 ACCEPT: Final = "review, then `faultinject gate --accept`"
 
 
-def suite_of(ran: Ran) -> Suite:
+def suite_of(ran: Made) -> Suite:
     """The sweep with its ruling, as the reports take it."""
+    if isinstance(ran, Broken):
+        return _nothing(ran)
     results = ran.report.cases
     return Suite(ran.recording, ran.environment, results, ran.summary, ruling_of(ran))
 
 
-def ruling_of(ran: Ran) -> Ruling:
+def ruling_of(ran: Made) -> Ruling:
     """The status, the changes in words, and what is excused."""
+    if isinstance(ran, Broken):
+        file, line = _named_at(ran.sweep)
+        why = Change("broken", "it could not be swept", str(ran.error), file, line)
+        return Ruling(status=BROKEN, baseline=shown(ran.sweep.baseline), changes=(why,))
     outcome = ran.outcome
     excused = {
         case: "; ".join(
@@ -42,6 +60,7 @@ def ruling_of(ran: Ran) -> Ruling:
         baseline=shown(ran.sweep.baseline),
         excused=excused,
         changes=(*_new(ran), *_listed(ran), *_changed(ran)),
+        notes=(*_unknown(ran), *_elsewhere(ran)),
         found=len(ran.cases),
         ran=len(ran.report.cases),
     )
@@ -52,6 +71,47 @@ def shown(path: Path) -> str:
     root, real = repository_root(), os.path.realpath(path)
     seen = seen_from(real, root)
     return str(path) if seen == real else seen
+
+
+def _nothing(broken: Broken) -> Suite:
+    """A sweep of no case."""
+    options = broken.sweep.options
+    recording = Recording(options.target.name, options.level, points=(), steps=(), owned=())
+    environment = describe_environment(
+        runner=options.runner, faults=options.faults, replay=options.replay_words()
+    )
+    return Suite(recording, environment, (), summarise((), recording, complete=False), ruling_of(broken))
+
+
+def _named_at(sweep: GateSweep) -> tuple[str, int]:
+    """File and line that name the target of a sweep; ``""`` and 0 where there is none."""
+    path = find_pyproject(os.path.abspath(sweep.options.target.directory))
+    if path is None:
+        return "", 0
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    name = sweep.options.target.name
+    return shown(path), next((number for number, line in enumerate(lines, 1) if name in line), 1)
+
+
+def _unknown(ran: Ran) -> list[str]:
+    """Of which cases nothing is known, though they ran."""
+    cases = [f"{one.id} {one.verdict}" for one in ran.report.cases if one.verdict in NOTHING_KNOWN]
+    if not cases:
+        return []
+    return [f"nothing is known of {counted(len(cases), 'case')}: {some(cases, SHOWN)}"]
+
+
+def _elsewhere(ran: Ran) -> list[str]:
+    """Whether the baseline was made with another Python or version: why something may have changed."""
+    before = ran.baseline
+    if before is None or ran.outcome.status == PASSED:
+        return []
+    now = ".".join(ran.environment.python.split(".")[:2])
+    return [
+        f"the baseline is of {what}{was}, this is {what}{is_now}"
+        for what, was, is_now in (("Python ", before.python, now), ("version ", before.version, ran.version))
+        if was and is_now and was != is_now
+    ]
 
 
 def _new(ran: Ran) -> list[Change]:
@@ -68,7 +128,7 @@ def _new(ran: Ran) -> list[Change]:
         if results is None:
             continue  # Another root of the same case, which is listed.
         place = place_of(finding, by_id[finding.smallest], ran.recording, root)
-        text = f"such as {finding.place}; replay: {ran.sweep.options.replay(finding.smallest)}"
+        text = f"such as {finding.place}; replay: {suite.replay(finding.smallest)}"
         title = f"{finding.verdict}, {counted(len(results), 'case')}: {finding.handler}"
         found.append(Change("new", title, text, place.file, place.line))
     return found

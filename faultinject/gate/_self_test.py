@@ -18,7 +18,7 @@ import msgspec
 from faultinject.gate._accept import Grant, accept
 from faultinject.gate._baseline import Baseline, read_baseline
 from faultinject.gate._compare import CHANGED, FAILED, PASSED
-from faultinject.gate._run import GateSweep, Ran, run_gate
+from faultinject.gate._run import Broken, GateSweep, Ran, run_gate
 from faultinject.gate._write import write_baseline
 from faultinject.reports import Kept
 from faultinject.sweep import Options
@@ -72,6 +72,9 @@ def self_test(options: Options, today: datetime.date, watch: Callable[[GateSweep
         options: of a sweep of the project: the runner, the jobs, the probes and the time limits are taken.
         today: decides what has expired.
         watch: makes the reporter of a sweep.
+
+    Raises:
+        TargetError, UsageError: nothing can be swept here.
     """
     with tempfile.TemporaryDirectory(prefix="faultinject-self-test-") as folder:
         twins = {name: _sweep(Path(folder) / name, text, options) for name, text in _TWINS.items()}
@@ -80,8 +83,10 @@ def self_test(options: Options, today: datetime.date, watch: Callable[[GateSweep
             sweep = twins[name]
             if baseline is not None:
                 write_baseline(sweep.baseline, baseline)
-            (found,) = run_gate([sweep], watch=watch, today=today)
-            return found
+            (made,) = run_gate([sweep], watch=watch, today=today)
+            if isinstance(made, Broken):
+                raise made.error
+            return made
 
         def on_file(one: Ran, baseline: Baseline) -> Ran:
             write_baseline(one.sweep.baseline, baseline)

@@ -170,7 +170,7 @@ class CaseHooks:
         if not alone and not flow.expects:
             flow.expect([one.planned for one in order])
         following = [] if alone else [one.planned for one in order[place + 1 : place + flow.lanes]]
-        running = Running(item.nodeid, param.planned.title, param.settings.options.replay(case.id))
+        running = Running(item.nodeid, param.planned.title, flow.options.replay(case.id))
         try:
             with self.session.shared.running(running):
                 return flow.judge(case, following)
@@ -186,7 +186,7 @@ class CaseHooks:
         # With --runxfail nothing is expected to fail.
         unexcused = violations_of(result) if ruling.expected and item.config.option.runxfail else ()
         if accused := ruling.accused or unexcused:
-            again = settings.options.replay(result.id)
+            again = flow.options.replay(result.id)
             raise failed_case(judged, flow.recording, again, root, accused, ruling.note)
         if ruling.stale:
             place = place_of(result.point, judged.observation, root)

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from faultinject.facts import Case, Recording
-from faultinject.matrix import declaration
 from faultinject.points import point_key
 from faultinject.pytest_plugin._planned import Planned, keys_of
 from faultinject.sweep import CaseByCase, Judged, Options
@@ -22,9 +21,10 @@ class Flow:
     """One target: its recording, its cases by what plans name them by, and what is judged of them."""
 
     def __init__(self, options: Options, matrix: str) -> None:
+        if matrix:
+            options = msgspec.structs.replace(options, matrices=str(Path(matrix).parent))
         self.options = options
-        adjust = declaration(Path(matrix).parent, options.target.name) if matrix else None
-        self._flow = CaseByCase(options, adjust=adjust).__enter__()
+        self._flow = CaseByCase(options).__enter__()
         keys = {point_key(point): key for key, point in keys_of(self.recording.points).items()}
         self._found = {(keys[point_key(case.point)], case.fault): case for case in self._flow.cases}
         self._ahead: dict[str, Judged] = {}

@@ -17,6 +17,7 @@ from faultinject.reports._comparison import (
 from faultinject.reports._files import check_writable, write_whole
 from faultinject.reports._findings import Root, findings, roots_of, summarise
 from faultinject.reports._formats import FORMATS, Wanted, parse_report, reporter_of, write_suites
+from faultinject.reports._gated import gate_sentence
 from faultinject.reports._json import (
     SCHEMA,
     JsonReporter,
@@ -70,6 +71,7 @@ __all__ = [
     "encode",
     "findings",
     "finished_ids",
+    "gate_sentence",
     "make_console",
     "parse_report",
     "place_of",

@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from faultinject.reports._suite import Kind, Suite
-from faultinject.reports._words import counted
+from faultinject.reports._words import counted, some
 
-_STATUS: Final = {0: "The gate passes: ", 1: "The gate fails: ", 3: ""}
+_BROKEN: Final = 2
+_GRAVEST_FIRST: Final = (_BROKEN, 1, 3)
+_STATUS: Final = {0: "The gate passes: ", 1: "The gate fails: ", _BROKEN: "The gate fails: ", 3: ""}
+_NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
 
 
 def gate_sentence(suites: Sequence[Suite]) -> tuple[int, str]:
     """The status of a gate of these sweeps, and why."""
     statuses = {suite.ruling.status for suite in suites if suite.ruling is not None}
-    status = next((one for one in (1, 3) if one in statuses), 0)
-    kinds = Counter(change.kind for suite in suites if suite.ruling for change in suite.ruling.changes)
-    cases = counted(sum(len(suite.results) for suite in suites), "case")
-    where = f"in {cases} of {counted(len(suites), 'sweep')}"
-    excused = sum(len(suite.excused()) for suite in suites)
-    return status, _STATUS[status] + _capital(_why(status, kinds, where, excused), first=status == 3)
+    status = next((one for one in _GRAVEST_FIRST if one in statuses), 0)
+    broken = [suite.name for suite in suites if suite.broken]
+    swept = [suite for suite in suites if not suite.broken]
+    cases = counted(sum(len(suite.results) for suite in swept), "case")
+    where = f"in {cases} of {counted(len(swept), 'sweep')}{_aside(swept)}" if swept else ""
+    missing = f"{len(broken)} of {counted(len(suites), 'sweep')} could not be made ({some(broken, 3)})"
+    return status, _STATUS[status] + _why(status, swept, where, missing if broken else "")
 
 
 def ruling_sentence(suite: Suite, *, alone: bool) -> tuple[int, str]:
@@ -33,27 +37,36 @@ def ruling_sentence(suite: Suite, *, alone: bool) -> tuple[int, str]:
     assert ruling is not None
     ran = len(suite.results)
     cases = counted(ran, "case") if ran >= ruling.found else f"{ran:,} of {counted(ruling.found, 'case')}"
-    kinds = Counter(change.kind for change in ruling.changes)
-    where = f"in {cases} at level {suite.recording.level}"
-    why = _why(ruling.status, kinds, where, len(suite.excused()))
-    prefix = _STATUS[ruling.status] if alone else ""
-    return ruling.status, prefix + _capital(why, first=not prefix)
+    where = f"in {cases} at level {suite.recording.level}{_aside([suite])}" if not suite.broken else ""
+    why = _why(ruling.status, [suite], where, "the sweep could not be made" if suite.broken else "")
+    text = (_STATUS[ruling.status] if alone else "") + why
+    return ruling.status, f"{text[:1].upper()}{text[1:]}"
 
 
-def _why(status: int, kinds: Counter[Kind], where: str, excused: int) -> str:
-    known = f" ({counted(excused, 'case')} suppressed)" if excused else ""
+def _why(status: int, suites: Sequence[Suite], where: str, missing: str) -> str:
     if status == 0:
-        return f"nothing new {where}{known}."
+        return f"nothing new {where}."
     if status == 3:
-        advice = "but the target changed: review, then faultinject gate --accept"
-        return f"no new violation {where}{known}, {advice}."
-    parts = (
+        return f"No new violation {where}, but the target changed: review, then `faultinject gate --accept`."
+    kinds: Counter[Kind] = Counter(
+        change.kind for suite in suites if suite.ruling is not None for change in suite.ruling.changes
+    )
+    found = [
         counted(kinds["new"], "new violation") if kinds["new"] else "",
         f"{kinds['fixed']:,} fixed and still listed" if kinds["fixed"] else "",
         f"{kinds['expired']:,} expired" if kinds["expired"] else "",
-    )
-    return f"{', '.join(filter(None, parts))} {where}{known}."
+    ]
+    said = ", ".join(filter(None, [missing, *(found if any(found) or not where else ["nothing new"])]))
+    return f"{said} {where}".rstrip() + "."
 
 
-def _capital(text: str, *, first: bool) -> str:
-    return f"{text[:1].upper()}{text[1:]}" if first else text
+def _aside(suites: Sequence[Suite]) -> str:
+    """How many cases are suppressed, and of how many nothing is known."""
+    excused = sum(len(suite.excused()) for suite in suites)
+    unknown = sum(result.verdict in _NOTHING_KNOWN for suite in suites for result in suite.results)
+    parts = [
+        f"{counted(excused, 'case')} suppressed" if excused else "",
+        f"nothing known of {counted(unknown, 'case')}" if unknown else "",
+    ]
+    said = ", ".join(filter(None, parts))
+    return f" ({said})" if said else ""

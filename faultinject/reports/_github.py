@@ -24,7 +24,7 @@ def render_github(suites: Sequence[Suite]) -> str:
             place = place_of(finding, by_id[finding.smallest], suite.recording, root)
             text = (
                 f"{finding.handler}\n{counted(finding.count, 'case')} of {suite.name}, "
-                f"such as {finding.place}\nreplay: faultinject replay {finding.smallest}"
+                f"such as {finding.place}\nreplay: {suite.replay(finding.smallest)}"
             )
             lines.append(_command("error", place if place.file else fallback, finding.verdict, text))
         for change in suite.other_changes():

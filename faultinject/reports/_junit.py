@@ -21,15 +21,16 @@ from faultinject.reports._words import LONG, UNKNOWN
 def render_junit(suites: Sequence[Suite]) -> str:
     """The document: a `testsuite` for each sweep."""
     root = xml.Element("testsuites", {"name": "faultinject"})
-    total = failures = 0
+    total = failures = errors = 0
     for suite in suites:
         element = _suite(suite)
         total += int(element.get("tests", "0"))
         failures += int(element.get("failures", "0"))
+        errors += int(element.get("errors", "0"))
         root.append(element)
     root.set("tests", str(total))
     root.set("failures", str(failures))
-    root.set("errors", "0")
+    root.set("errors", str(errors))
     root.set("time", f"{sum(suite.summary.seconds for suite in suites):.3f}")
     xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
@@ -53,16 +54,19 @@ def _suite(suite: Suite) -> xml.Element:
         case = _case(element, _name(result), suite.recording.target, result.seconds)
         if result.id in failing:
             failures += 1
-            _failure(case, result)
+            _failure(case, result, suite.replay(result.id))
         elif (why := _why_skipped(suite, result)) is not None:
             skipped += 1
             xml.SubElement(case, "skipped", {"message": _text(why)})
     for change in suite.other_changes():
-        failures += 1
-        case = _case(element, f"baseline: {change.title}", suite.recording.target, 0.0)
-        failure = xml.SubElement(case, "failure", {"message": _text(change.title), "type": change.kind})
-        failure.text = _text(change.text)
-    counts = {"tests": len(element) - 1, "failures": failures, "errors": 0, "skipped": skipped}
+        broken = change.kind == "broken"
+        name = "the sweep" if broken else f"baseline: {change.title}"
+        case = _case(element, name, suite.recording.target, 0.0)
+        attributes = {"message": _text(change.title), "type": change.kind}
+        xml.SubElement(case, "error" if broken else "failure", attributes).text = _text(change.text)
+    errors = len(suite.broken)
+    failures += len(suite.other_changes()) - errors
+    counts = {"tests": len(element) - 1, "failures": failures, "errors": errors, "skipped": skipped}
     for name, number in counts.items():
         element.set(name, str(number))
     element.set("time", f"{suite.summary.seconds:.3f}")
@@ -81,7 +85,7 @@ def _name(result: CaseResult) -> str:
     return f"{describe_point(point)} {describe_fault(result.fault, result.second)}{often} [{result.id}]"
 
 
-def _failure(case: xml.Element, result: CaseResult) -> None:
+def _failure(case: xml.Element, result: CaseResult, again: str) -> None:
     mine = [problem for problem in result.problems if problem.violation]
     what = "; ".join(problem.what for problem in mine if problem.what)
     message = f"{result.verdict}: {what or LONG.get(result.verdict, result.verdict)}"
@@ -93,7 +97,7 @@ def _failure(case: xml.Element, result: CaseResult) -> None:
         f"owned: {', '.join(result.owned) or 'nothing'}",
         f"left: {', '.join(result.left) or 'nothing'}",
         f"the caller got {result.exception}" if result.exception else "",
-        f"replay: faultinject replay {result.id}",
+        f"replay: {again}",
     ]
     failure.text = _text("\n".join(line for line in lines if line))
 

@@ -21,6 +21,7 @@ ROWS: Final = 100
 _STATUS: Final = {
     0: "The gate passes",
     1: "**The gate fails**",
+    2: "**The gate fails: it could not be swept**",
     3: "**Changed: review, then accept**",
 }
 
@@ -41,11 +42,13 @@ def _suite(suite: Suite) -> str:
     failing = suite.findings_of(suite.failing())
     if failing:
         header = ("verdict", "what is missing", "cases", "replay")
-        lines += [*table(header, [_finding(finding) for finding in failing]), ""]
+        lines += [*table(header, [_finding(suite, finding) for finding in failing]), ""]
     excused = suite.excused()
     if excused:
         where = ruling.baseline if ruling is not None else ""
         lines += [f"{counted(len(excused), 'case')} suppressed in {code(where)}.", ""]
+    for note in ruling.notes if ruling is not None else ():
+        lines += [f"{escaped(f'{note[:1].upper()}{note[1:]}')}.", ""]
     if suite.summary.nested:
         verb = "has" if suite.summary.nested == 1 else "have"
         nested = counted(suite.summary.nested, "case")
@@ -66,6 +69,8 @@ def _verdict(suite: Suite) -> str:
         what = f"**{counted(violations, 'violation')}**" if violations else "No violation"
         return f"{what} in {cases}{kinds}.{incomplete}"
     ran = f"{ruling.ran:,} of {ruling.found:,} cases ran at level {suite.recording.level}"
+    if suite.broken:
+        return f"{_STATUS[ruling.status]}."
     return f"{_STATUS[ruling.status]}: {ran}{kinds}.{incomplete}"
 
 
@@ -74,12 +79,12 @@ def _change(change: Change) -> tuple[str, ...]:
     return KINDS[change.kind], escaped(change.title), code(where), escaped(change.text)
 
 
-def _finding(finding: Finding) -> tuple[str, ...]:
+def _finding(suite: Suite, finding: Finding) -> tuple[str, ...]:
     return (
         finding.verdict,
         escaped(finding.handler),
         f"{finding.count:,}",
-        code(f"faultinject replay {finding.smallest}"),
+        code(suite.replay(finding.smallest)),
     )
 
 

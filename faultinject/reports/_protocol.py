@@ -29,6 +29,7 @@ class Environment(msgspec.Struct, frozen=True):
         absent_probes: by name, why a probe could not look.
         command: the command line, as arguments.
         seed: of what was sampled; ``None`` where nothing was.
+        replay: what `faultinject replay` has after the id of a case, to run it as the sweep did.
     """
 
     python: str
@@ -43,6 +44,7 @@ class Environment(msgspec.Struct, frozen=True):
     absent_probes: dict[str, str] = {}
     command: tuple[str, ...] = ()
     seed: int | None = None
+    replay: tuple[str, ...] = ()
 
 
 def describe_environment(
@@ -56,6 +58,7 @@ def describe_environment(
     absent_probes: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
     seed: int | None = None,
+    replay: Sequence[str] = (),
 ) -> Environment:
     """The environment of this process, with what the sweep chose. Arguments as of `Environment`."""
     try:
@@ -76,6 +79,7 @@ def describe_environment(
         absent_probes={} if absent_probes is None else dict(absent_probes),
         command=tuple(command),
         seed=seed,
+        replay=tuple(replay),
     )
 
 

@@ -47,7 +47,9 @@ def render_sarif(suites: Sequence[Suite]) -> str:
                     why = suite.ruling.excused[finding.smallest]
                     entry["suppressions"] = [{"kind": "external", "justification": why}]
                 results.append(entry)
-        results += [_change(suite, change, fallback) for change in suite.other_changes()]
+        results += [
+            _change(suite, change, fallback) for change in suite.other_changes() if change.kind != "broken"
+        ]
     used = sorted({result["ruleId"] for result in results})
     for result in results:
         result["ruleIndex"] = used.index(result["ruleId"])
@@ -59,7 +61,7 @@ def render_sarif(suites: Sequence[Suite]) -> str:
     }
     run = {
         "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": all(suite.summary.complete for suite in suites)}],
+        "invocations": [_invocation(suites)],
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository"}}},
         "columnKind": "unicodeCodePoints",
         "results": results,
@@ -73,8 +75,7 @@ def _finding(suite: Suite, finding: Finding, place: Place) -> dict[str, Any]:
     text = (
         f"{finding.handler}: {LONG.get(finding.verdict, finding.verdict)}{resources}, "
         f"{counted(finding.count, 'case')} of {suite.name}, such as {finding.place}. "
-        f"Replay it with: faultinject replay {finding.smallest} --target {suite.recording.target} "
-        f"--level {suite.recording.level}"
+        f"Replay it with: {suite.replay(finding.smallest)}"
     )
     identity = (
         suite.recording.target,
@@ -102,6 +103,22 @@ def _change(suite: Suite, change: Change, fallback: Place) -> dict[str, Any]:
         "message": {"text": f"{suite.name}: {change.title}. {change.text}"},
         "partialFingerprints": {FINGERPRINT: _digest(identity)},
         **_locations(place, ""),
+    }
+
+
+def _invocation(suites: Sequence[Suite]) -> dict[str, Any]:
+    """Whether every sweep came to its end, and of those that could not be made why."""
+    said = [_notification(suite, change) for suite in suites for change in suite.broken]
+    successful = all(suite.summary.complete for suite in suites)
+    return {"executionSuccessful": successful} | ({"toolExecutionNotifications": said} if said else {})
+
+
+def _notification(suite: Suite, change: Change) -> dict[str, Any]:
+    """A sweep that could not be made: nothing is known of its target."""
+    return {
+        "level": "error",
+        "message": {"text": f"{suite.name}: {change.title}. {change.text}"},
+        **_locations(Place(change.file, change.line), ""),
     }
 
 

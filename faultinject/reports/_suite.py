@@ -7,19 +7,23 @@ from typing import Final, Literal
 
 import msgspec
 
+from faultinject._plain import plain
 from faultinject.facts import CaseResult, Finding, Recording, Summary
+from faultinject.points import replay_command
 from faultinject.reports._findings import findings
 from faultinject.reports._protocol import Environment
 
-Kind = Literal["new", "fixed", "expired", "changed"]
+Kind = Literal["new", "fixed", "expired", "changed", "broken"]
 """Why a gate fails: a violation that its baseline does not have; one that is fixed and still listed; one
-whose time is over; fault points or ownership that are not those of the baseline."""
+whose time is over; fault points or ownership that are not those of the baseline; a sweep that could not be
+made."""
 
 KINDS: Final[dict[Kind, str]] = {
     "new": "new violation",
     "fixed": "fixed, still listed",
     "expired": "expired",
     "changed": "changed",
+    "broken": "not swept",
 }
 """The same in words."""
 
@@ -44,10 +48,11 @@ class Ruling(msgspec.Struct, frozen=True):
     """What a gate says of a sweep.
 
     Attributes:
-        status: 0, 1 or 3, as the gate exits.
+        status: 0, 1, 2 or 3, as a gate of this sweep alone exits.
         baseline: path of the file it compared with.
         excused: by id of a case, why its violation does not count.
         changes: what it fails for.
+        notes: what a reader should know beside: what could not be judged, how the baseline was made.
         found: cases there are.
         ran: how many of them ran.
     """
@@ -56,6 +61,7 @@ class Ruling(msgspec.Struct, frozen=True):
     baseline: str
     excused: dict[str, str] = {}
     changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
     found: int = 0
     ran: int = 0
 
@@ -70,6 +76,11 @@ class Suite(msgspec.Struct, frozen=True):
     ruling: Ruling | None = None
 
     @property
+    def broken(self) -> tuple[Change, ...]:
+        """Why the sweep could not be made; nothing where it was."""
+        return tuple(c for c in self.other_changes() if c.kind == "broken")
+
+    @property
     def name(self) -> str:
         return f"{self.recording.target} at level {self.recording.level}"
 
@@ -77,6 +88,10 @@ class Suite(msgspec.Struct, frozen=True):
     def reasons(self) -> Mapping[str, str]:
         """By id of a case, why the baseline excuses its violation."""
         return self.ruling.excused if self.ruling is not None else {}
+
+    def replay(self, identifier: str) -> str:
+        """The command that runs one of the cases again, whatever was swept last."""
+        return plain(replay_command(identifier, self.environment.replay))
 
     def failing(self) -> tuple[CaseResult, ...]:
         """Cases with a violation that nothing excuses."""

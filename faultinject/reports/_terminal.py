@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from faultinject.facts import CaseResult, Finding, Level, Recording, Summary
-from faultinject.points import LEVELS, describe_fault, describe_point, short_name
+from faultinject.points import LEVELS, describe_fault, describe_point, replay_command, short_name
 from faultinject.reports._matrix import render_matrix, render_second, verdict_counts
 from faultinject.reports._names import name_text
 from faultinject.reports._progress import CASES, ProgressBar, ProgressLines
@@ -183,7 +183,7 @@ class TerminalReporter:
                 )
                 if word
             )
-        return [*rows, ("steady", steady), ("replay", f"faultinject replay {finding.smallest}")]
+        return [*rows, ("steady", steady), ("replay", self._again(finding))]
 
     def _nested(self, summary: Summary) -> None:
         nested = [finding for finding in summary.findings if not finding.violation]
@@ -256,7 +256,7 @@ class TerminalReporter:
                 f"at level {recording.level} ({verdict_counts(summary.verdicts)})."
             )
             mine = next((finding for finding in summary.findings if finding.violation), None)
-            advice = f"Next: faultinject replay {mine.smallest} (the first, moment by moment)" if mine else ""
+            advice = f"Next: {self._again(mine)} (the first, moment by moment)" if mine else ""
             return [(first, "bold red"), (self._beneath(summary), ""), (advice, "")]
         first = (
             f"faultinject found no violation in {cases} of {target} at level {recording.level} "
@@ -277,6 +277,10 @@ class TerminalReporter:
             return ""
         verb = "has" if summary.nested == 1 else "have"
         return f"{counted(summary.nested, 'case')} {verb} something charged to a frame beneath it."
+
+    def _again(self, finding: Finding) -> str:
+        """The command that runs the smallest case of a finding."""
+        return replay_command(finding.smallest, self._environment.replay if self._environment else ())
 
     def _target(self) -> str:
         name = self._recording.target if self._recording is not None else ""

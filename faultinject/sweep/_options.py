@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import Final, Literal
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from faultinject.errors import UsageError
 from faultinject.facts import Level
 from faultinject.filters import PointFilter
+from faultinject.points import replay_command
 from faultinject.runners import Settings
 from faultinject.targets import TargetSpec
 
@@ -18,6 +18,28 @@ Runner = Literal["auto", "fork", "zygote", "spawn"]
 Confirm = Literal["auto", "each", "class", "none"]
 TRIES: Final = 5
 """Runs of a case, at most, of which `Options.repeats` have to agree."""
+
+_OF_A_CASE: Final = {
+    "level": "--level",
+    "depth": "--depth",
+    "faults": "--fault",
+    "times": "--times",
+    "second": "--second",
+    "second_faults": "--second-faults",
+    "time_limit": "--time-limit",
+    "settle": "--settle",
+    "deadline": "--deadline",
+    "backend": "--backend",
+    "attributes": "--patch",
+    "include_finalizers": "--finalizers",
+    "include_cleanup": "--cleanup",
+    "probes": "--probe",
+    "without": "--without-probe",
+    "ignore": "--ignore",
+}
+"""What decides which cases there are, and what one is judged by: the option that each stands for."""
+
+_IN_ONE_WORD: Final = ("faults", "second_faults")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         time_limit: seconds a case may take; 0 derives it from the recording.
         cover: globs of modules whose lines are told that run while a fault is on its way.
         limit: most points at level ``nth``, sampled with `seed`; 0 for all.
+        matrices: folder of a matrix whose declared ownership table is used; empty for none.
 
     Raises:
         UsageError: `repeats` is less than one, or more than `tries`: no verdict could ever accuse.
@@ -66,6 +89,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     cover: tuple[str, ...] = ()
     limit: int = 0
     seed: int = 0
+    matrices: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.repeats <= self.tries:
@@ -76,26 +100,38 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
 
     def replay(self, identifier: str) -> str:
-        """The command that runs one case of this sweep again."""
+        """The command that runs one case of this sweep again, whatever was swept last."""
+        return replay_command(identifier, self.replay_words())
+
+    def replay_words(self) -> tuple[str, ...]:
+        """What that command has after the id: the target, and what is not as usual."""
         target = self.target
-        words = ["faultinject", "replay", identifier, "--target", target.name]
-        usual = Options(target=target)
+        words = ["--target", target.name]
         if target.release:
             words += ["--release", target.release]
         for glob in target.own:
             words += ["--own", glob]
-        if self.level != usual.level:
-            words += ["--level", self.level]
-        if self.faults != usual.faults:
-            words += ["--fault", ",".join(self.faults)]
-        if self.second:
-            words.append("--second")
-            if self.second_faults != usual.second_faults:
-                words += ["--second-faults", ",".join(self.second_faults)]
+        usual = Options(target=target)
+        for name, option in _OF_A_CASE.items():
+            value = getattr(self, name)
+            if value == getattr(usual, name) or (name == "second_faults" and not self.second):
+                continue
+            if isinstance(value, bool):
+                words.append(option)
+            elif name in _IN_ONE_WORD:
+                words += [option, ",".join(value)]
+            else:
+                for one in value if isinstance(value, tuple) else [value]:
+                    words += [option, str(one)]
+        if self.runner == "spawn":
+            # Any other runs a single case in a zygote.
+            words += ["--runner", self.runner]
+        if self.matrices:
+            words += ["--matrices", os.path.relpath(self.matrices)]
         directory = os.path.relpath(target.directory)
         if directory != os.curdir:
             words += ["--directory", directory]
-        return shlex.join(words)
+        return tuple(words)
 
     def settings(self, seconds: float = 0.0) -> Settings:
         """What a worker is told; `seconds` is what one construction took."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from faultinject.backends import choose_name
 from faultinject.facts import Case, CaseResult, Observation, Point, Recording, Summary
 from faultinject.faults import HANG, parse_faults
+from faultinject.matrix import declaration
 from faultinject.oracle import judge
 from faultinject.points import make_cases
 from faultinject.reports import Reporter, describe_environment, findings, summarise
@@ -40,7 +42,7 @@ class Sweep:
         options: what is asked for.
         reporter: told as cases end.
         skip: ids of cases that an earlier report has, and their results.
-        adjust: brings a declared ownership table in; see `faultinject.matrix.merge`.
+        adjust: changes the recording; if it is not given, what `declared` gives.
         command: for the report.
         plan: which of the cases are run, in batches: the next is asked for when one is judged. If it is not
             given: all, in one.
@@ -61,7 +63,7 @@ class Sweep:
         self.reporter = reporter
         self.results: dict[str, CaseResult] = {r.id: r for r in skip}
         self.skip = frozenset(self.results)
-        self.adjust = adjust
+        self.adjust = adjust or declared(options)
         self.before_start = before_start
         self.command = command
         self.plan = plan
@@ -125,6 +127,7 @@ class Sweep:
             absent_probes=dict(pool.ready.absent),
             command=self.command,
             seed=options.seed if options.limit else None,
+            replay=options.replay_words(),
         )
         if self.before_start is not None:
             self.before_start(recording, environment)
@@ -373,6 +376,17 @@ class Sweep:
         return summary
 
 
+def declared(options: Options) -> Adjust | None:
+    """What brings the declared ownership table in that the options name a folder for; None for none.
+
+    Raises:
+        UsageError: as of `faultinject.matrix.declaration`.
+    """
+    if not options.matrices or options.level == "milestones":
+        return None
+    return declaration(Path(options.matrices), options.target.name)
+
+
 def pool_of(options: Options, jobs: int) -> Pool:
     """The lanes that `options` ask for."""
     return Pool(
@@ -452,8 +466,11 @@ def replay(
     Args:
         find: picks the case among those of the recording.
     """
+    adjust = declared(options)
     with pool_of(options, 2) as pool:
         recording, _ = discover(options, pool)
+        if adjust is not None:
+            recording = adjust(recording)
         case = find(cases_of(options, recording))
         seen: list[Observation] = []
         expectation = expectation_of(recording, second=bool(case.second))

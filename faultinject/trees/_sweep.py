@@ -189,6 +189,7 @@ class TreeSweep(Sweep):
             jobs=pool.jobs,
             faults=options.faults,
             command=self.command,
+            replay=options.replay_words(),
         )
         if self.before_start is not None:
             self.before_start(recording, environment)

@@ -28,6 +28,10 @@ CASES = [
     (["--own", " "], ["--own is empty", "module:qualname"]),
     (["--wrong"], ["No such option: --wrong", "--help"]),
     (["--jobs", "many"], ["--jobs", "integer"]),
+    (["--seed", "9" * 400], ["--seed", "1000000000"]),
+    (["--times", "9" * 30], ["--times", "1000000000"]),
+    (["--settle", "1e400"], ["--settle", "1000000000"]),
+    (["--deadline", "nan"], ["--deadline", "0"]),
     (["--name", "*nothing*"], ["--name *nothing* fits none of 4 fault points"]),
     (["--name", "opne"], ["--name opne fits none", "near", "open"]),
     (["--module", "posixx"], ["--module posixx fits none", "near: posix"]),
@@ -39,7 +43,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "words"), CASES, ids=[" ".join(arguments) for arguments, _ in CASES])
+@pytest.mark.parametrize(
+    ("arguments", "words"), CASES, ids=[" ".join(arguments)[:40] for arguments, _ in CASES]
+)
 def test_a_wrong_option_is_said_in_one_line(command: Command, arguments: list[str], words: list[str]) -> None:
     done = command.run("sweep", "light:Light", *arguments)
     assert done.returncode == 2, done.stdout
@@ -55,6 +61,7 @@ def test_a_missing_target_and_an_unknown_command_are_said_in_one_line(command: C
         (["swep", "light:Light"], "No such command 'swep'"),
         (["replay", "abcdef01"], "no sweep was made in this directory"),
         (["replay", "abcdef01", "--target", "light:Light"], "abcdef01"),
+        (["replay", "abcdef01", "--times", "2"], "belong to --target"),
     ):
         done = command.run(*arguments)
         assert done.returncode == 2

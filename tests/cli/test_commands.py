@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
+
 import pytest
 
 from tests.cli._command import Command, verdicts
@@ -155,6 +159,18 @@ def test_a_case_of_the_last_sweep_is_replayed_by_its_id(command: Command) -> Non
     assert named.returncode == 0, named.stderr
     assert clean in named.stdout
     assert command.left() == []
+
+
+def test_the_command_of_a_report_needs_no_earlier_sweep(command: Command) -> None:
+    odd = ("--times", "0", "--cleanup", "--level", "stacks", "--depth", "6", "--fault", "OSError:EPIPE")
+    quick = ("--settle", "0.05", "--jobs", "1", "--repeats", "1")
+    command.run("sweep", "light:Light", "--release", "close", *odd, *quick, "--report", "markdown:out.md")
+    told = re.search(r"`(faultinject replay ([0-9a-f]+) [^`]+)`", (command.directory / "out.md").read_text())
+    assert told is not None
+    shutil.rmtree(command.directory / ".faultinject")
+    again = command.run(*shlex.split(told[1])[1:])
+    assert again.returncode == 1, again.stderr
+    assert f"case {told[2]}: " in again.stdout
 
 
 def test_second_faults_are_swept_resumed_replayed_and_written(command: Command) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as xml
 
 import pytest
 
@@ -70,12 +71,73 @@ def test_a_gate_through_the_life_of_a_defect(project: Path, capsys: pytest.Captu
     assert said == "The gate passes: nothing new in 4 cases of 1 sweep (2 cases suppressed).\n"
 
 
+def test_a_target_that_is_broken_costs_no_other_its_sweep(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = PYPROJECT.partition("[tool.faultinject.gate]")[2]
+    tables = "".join(
+        f'[tool.faultinject.targets.{name}]\ncallable = "light:{of}"\n'
+        for name, of in (("broken", "Gone"), ("clean", "Clean"), ("leaks", "Light"))
+    )
+    (project / "pyproject.toml").write_text(f"{tables}[tool.faultinject.gate]{rest}")
+    (project / ".git").mkdir()
+    reports = [f"--report={name}:out.{name}" for name in ("junit", "markdown", "sarif", "json", "html")]
+    assert here("gate", *reports, "--report", "github") == (2, "")
+    said = capsys.readouterr()
+    assert "light has no 'Gone'" in one_line(said.err)
+    assert "new violation: leak" in said.out
+    assert (
+        "::error file=pyproject.toml,line=1,title=faultinject%3A it could not be swept::broken at" in said.out
+    )
+    assert said.out.endswith(
+        "The gate fails: 1 of 3 sweeps could not be made (broken at level steps), 1 new violation "
+        "in 8 cases of 2 sweeps.\n"
+    )
+
+    junit = xml.parse(project / "out.junit").getroot()
+    (error,) = junit.iter("error")
+    assert "light has no 'Gone'" in (error.text or "")
+    assert (junit.get("errors"), junit.find("testsuite[1]").get("errors")) == ("1", "1")  # type: ignore[union-attr]
+    markdown = (project / "out.markdown").read_text()
+    assert "**The gate fails: it could not be swept**." in markdown
+    assert "passes" not in markdown
+    assert "it could not be swept" in (project / "out.html").read_text()
+    (invocation,) = valid((project / "out.sarif").read_text())["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert "light has no 'Gone'" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    document = json.loads((project / "out.json").read_text())
+    assert [sweep["ruling"]["status"] for sweep in document["sweeps"]] == [2, 3, 1]
+    assert (document["status"], document["sweeps"][0]["report"]) == (2, None)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_gate_of_which_nothing_could_be_swept_says_only_that(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("light.py").write_text("raise RuntimeError('out of order')\n")
+    assert here("gate", "--accept")[0] == 2
+    said = capsys.readouterr()
+    assert "RuntimeError: out of order" in said.err
+    assert said.out == "The gate fails: 1 of 1 sweep could not be made (light at level steps).\n"
+    assert not Path(BASELINE).exists()
+
+
 def test_a_budget_says_how_many_were_found_and_ran_and_the_seed(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here("gate", "--budget", "1m", "--seed", "7")
     said = capsys.readouterr().out
     assert "light at level steps: 4 fault points found, 4 ran (4 of 4 cases), seed 7" in said
+
+
+def test_two_projects_with_a_target_of_one_name_have_a_record_each(project: Path) -> None:
+    (project / "below").mkdir()
+    for name in ("pyproject.toml", "light.py"):
+        (project / "below" / name).write_bytes((project / name).read_bytes())
+    names = set()
+    for directory in (".", "below", "."):
+        here("gate", "--directory", directory)
+        names |= {path.name for path in (project / ".faultinject" / "gate").iterdir()}
+    assert len(names) == 2
+    assert all(name.startswith("light.steps") for name in names)
 
 
 @pytest.mark.usefixtures("project")
@@ -104,6 +166,7 @@ def test_the_self_test_says_what_it_did(
         (("--level", "sites"), "the gate has no sweep at level sites; it has steps"),
         (("--level", "stips"), "unknown level 'stips'"),
         (("--budget", "soon"), "no time 'soon'"),
+        (("--budget", "9" * 400 + "h"), "at most 1000h"),
         (("--report", "html5:x"), "unknown report 'html5:x'"),
         (("--report", "junit:none/x.xml"), "cannot write the report"),
         (GRANT, "belong to --accept"),
@@ -117,11 +180,28 @@ def test_a_wrong_request_is_one_line_and_status_2(words: tuple[str, ...], said: 
     assert said in one_line(error)
 
 
+def test_a_seed_that_is_far_too_large_is_refused(command: Command) -> None:
+    command.write("pyproject.toml", PYPROJECT)
+    done = command.run("gate", "--budget", "1m", "--seed", "9" * 400)
+    assert done.returncode == 2
+    assert "1000000000" in one_line(done.stderr)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_number_that_is_far_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_RUN_NUMBER", "7" * 5000)
+    status, error = here("gate", "--budget", "1m")
+    assert status == 2
+    assert "GITHUB_RUN_NUMBER has 5000 digits" in one_line(error)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (PYPROJECT + "sample = 9999999999\n", "sample: 9999999999 is not between 0 and 1000000000"),
         (PYPROJECT + "levels = 'steps'\n", "unknown key 'levels' (did you mean level?)"),
-        (PYPROJECT + "times = -1\n", "times: -1 is not at least 0"),
+        (PYPROJECT + "times = -1\n", "times: -1 is not between 0 and"),
+        (PYPROJECT + "deadline = nan\n", "deadline: nan is not between 0 and"),
         (PYPROJECT.replace("repeats = 1", "repeats = 9"), "repeats: 9 is not between 1 and 5"),
         (PYPROJECT + "second = 'yes'\n", "second: expected `bool`, got `str`"),
         (PYPROJECT.replace('["RuntimeError"]', '["RuntimeEror"]'), "unknown fault 'RuntimeEror'"),
@@ -152,16 +232,27 @@ def test_a_report_is_compared_with_another_version_of_the_target(
     assert json.loads((project / "diff.json").read_text())["schema"] == "faultinject-diff/1"
 
 
+@pytest.mark.parametrize("name", ["report", "report.txt", "python.report", "a.json", "python-3"])
+def test_a_report_is_never_executed_whatever_its_mode_is(project: Path, name: str) -> None:
+    report = project / name
+    report.write_text("#!/bin/sh\ntouch executed; echo 0.1.0\n")
+    report.chmod(0o755)
+    assert here("diff", str(report), str(report), "--target", "light")[0] == 2
+    assert not (project / "executed").exists()
+
+
 def test_what_cannot_be_compared_is_said(project: Path) -> None:
     (project / "a.json").write_text("{}")
     (project / "tmp").mkdir()
+    (project / "true").mkdir()
+    (project / "true" / "python3.11").symlink_to("/bin/true")
     for words, said in (
         (("a.json", "a.json"), "without a schema"),
         (("none.json", "a.json"), "cannot read the report none.json"),
         (("tmp", "a.json"), "tmp is no virtual environment"),
         ((sys.prefix, "a.json"), "say with --target what to sweep in it"),
         ((sys.prefix, "a.json", "--target", "light:Nope"), "light has no 'Nope'"),
-        (("/bin/true", "a.json", "--target", "light"), "/bin/true has no faultinject"),
+        (("true/python3.11", "a.json", "--target", "light"), "true/python3.11 has no faultinject"),
         (("a.json", "a.json", "--json", "none/x.json"), "cannot write the report"),
     ):
         status, error = here("diff", *words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
-from faultinject.gate import Baseline, GateSweep, Suppression, run_gate
+from faultinject.gate import Baseline, Broken, GateSweep, Suppression, run_gate
 from faultinject.gate._run import Ran
 from faultinject.points import point_key
 from faultinject.reports import Kept
@@ -48,8 +48,10 @@ def gate_sweep(folder: Path, text: str, *, record: Path | None = None, **options
 
 def ran(sweep: GateSweep, *, budget: float = 0.0, seed: int | None = None) -> Ran:
     """The sweep, compared with the baseline that it has."""
-    (found,) = run_gate([sweep], watch=lambda _: Kept(), today=TODAY, budget=budget, seed=seed)
-    return found
+    (made,) = run_gate([sweep], watch=lambda _: Kept(), today=TODAY, budget=budget, seed=seed)
+    if isinstance(made, Broken):
+        raise made.error
+    return made
 
 
 def suppression(*cases: str, **changes: object) -> Suppression:

@@ -40,6 +40,13 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize("text", ["9" * 400 + "h", "9" * 5000, "1001h", "9999999m"])
+def test_a_time_that_no_machine_waits_for_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="at most 1000h") as caught:
+        parse_duration(text)
+    assert len(str(caught.value)) < 300
+
+
 def test_all_cases_of_a_point_run_together() -> None:
     points = in_turn(cases(5, faults=3), NONE, NONE, 1)
     assert [len(point) for point in points] == [3] * 5

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 
-from faultinject.errors import TargetError, UsageError
+from faultinject.errors import UsageError
 from faultinject.gate import (
+    Broken,
     Grant,
     accept,
+    print_end,
+    print_sweep,
     ruling_of,
     run_gate,
     self_test,
@@ -27,6 +33,7 @@ from faultinject.gate import _self_test as self_test_module
 from faultinject.gate._compare import Outcome
 from faultinject.gate._run import GateSweep, Ran
 from faultinject.reports import Kept
+from faultinject.reports._markdown import render_markdown
 from faultinject.sweep import Options
 from tests.gate._project import LEAKING, LONGER, SOUND, TODAY, TOMORROW, gate_sweep, ran
 from tests.trees._swept import write_target
@@ -101,6 +108,54 @@ def test_a_budget_runs_a_part_and_says_which_turn_it_was(
     assert len(json.loads(record.read_text())["points"]) == 24
 
 
+OWNING = """\
+import os
+
+class Light:
+    def __init__(self):
+        self.fd = os.open(os.devnull, os.O_RDONLY)
+        try:
+            os.getppid(); os.getppid(); os.getppid(); os.getppid(); os.getppid(); os.getppid()
+            {guarded}
+        except BaseException:
+            os.close(self.fd)
+            raise
+        {alone}
+    def close(self):
+        os.close(self.fd)
+"""
+SMALL = 0.001
+"""Seconds for which one run manages 4 of the 16 fault points."""
+
+
+def owning(*, guarded: bool) -> str:
+    """A class whose last call is guarded, or not."""
+    return OWNING.format(**{"guarded": "", "alone": "", "guarded" if guarded else "alone": "os.getpid()"})
+
+
+def test_an_open_violation_comes_first_until_it_is_seen_to_be_gone(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    first = ran(gate_sweep(tmp_path, owning(guarded=True), record=record))
+    write_baseline(first.sweep.baseline, accept(first, None, TODAY))
+    leaking = gate_sweep(tmp_path, owning(guarded=False), record=record)
+    assert ran(leaking).outcome.status == 1
+    for seed in range(3):
+        again = ran(leaking, budget=SMALL, seed=seed)
+        assert (again.outcome.status, len(again.report.cases)) == (1, 4), f"seed {seed}"
+    gone = gate_sweep(tmp_path, owning(guarded=True), record=record)
+    assert ran(gone, budget=SMALL, seed=1).outcome.status == 0
+    assert json.loads(record.read_text())["failing"] == []
+
+
+def test_what_is_fixed_and_still_listed_is_not_forgotten(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    first = ran(gate_sweep(tmp_path, owning(guarded=False), record=record))
+    write_baseline(first.sweep.baseline, accept(first, GRANT, TODAY))
+    repaired = gate_sweep(tmp_path, owning(guarded=True), record=record)
+    assert ran(repaired).outcome.status == 1
+    assert [ran(repaired, budget=SMALL, seed=seed).outcome.status for seed in range(3)] == [1] * 3
+
+
 def test_points_that_the_baseline_does_not_have_come_first(tmp_path: Path) -> None:
     body = "import os\n\nclass Light:\n    def __init__(self):\n"
     first = ran(gate_sweep(tmp_path, body + "        os.getppid()\n" * 12))
@@ -127,8 +182,42 @@ def test_a_gate_that_judged_nothing_does_not_pass(tmp_path: Path) -> None:
         def case(self, result: object) -> None:
             super().case(msgspec.structs.replace(result, verdict="not-reached", violation=False))  # type: ignore[type-var]
 
-    with pytest.raises(TargetError, match="none of its 4 cases could be judged"):
-        list(run_gate([gate_sweep(tmp_path, SOUND)], watch=lambda _: Blind(), today=TODAY))
+    (made,) = run_gate([gate_sweep(tmp_path, SOUND)], watch=lambda _: Blind(), today=TODAY)
+    assert isinstance(made, Broken)
+    assert "none of its 4 cases could be judged" in str(made.error)
+    assert ruling_of(made).status == 2
+
+
+def test_what_could_not_be_judged_and_another_python_are_said(tmp_path: Path) -> None:
+    first = ran(gate_sweep(tmp_path, SOUND))
+    before = msgspec.structs.replace(accept(first, None, TODAY), python="2.7", version="1.0")
+    fewer = msgspec.structs.replace(before, points=before.points[1:])
+    missed = tuple(
+        msgspec.structs.replace(one, verdict="unstable") if number < 2 else one
+        for number, one in enumerate(first.report.cases)
+    )
+    half = dataclasses.replace(
+        first, report=msgspec.structs.replace(first.report, cases=missed), version="1.1"
+    )
+    ids = ", ".join(f"{one.id} unstable" for one in missed[:2])
+    unknown = f"nothing is known of 2 cases: {ids}"
+    python = ".".join(map(str, sys.version_info[:2]))
+    elsewhere = (
+        f"the baseline is of Python 2.7, this is Python {python}",
+        "the baseline is of version 1.0, this is version 1.1",
+    )
+    assert ruling_of(half.compared(before, TODAY)).notes == (unknown,), "nothing changed"
+    changed = half.compared(fewer, TODAY)
+    assert changed.outcome.status == 3
+    assert ruling_of(changed).notes == (unknown, *elsewhere)
+
+    console = Console(file=io.StringIO(), width=200)
+    print_sweep(console, changed, TODAY)
+    print_end(console, [changed])
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert [f"  note: {note}" for note in (unknown, *elsewhere)] == said.splitlines()[-4:-1]
+    assert "No new violation in 4 cases of 1 sweep (nothing known of 2 cases), but the target changed" in said
+    assert f"Nothing is known of 2 cases: {ids}." in render_markdown([suite_of(changed)])
 
 
 def test_the_self_test_passes_here_and_fails_where_the_gate_cannot_fail(

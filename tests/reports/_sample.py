@@ -43,6 +43,7 @@ ENVIRONMENT = Environment(
     probes=("fds", "gc", "processes"),
     absent_probes={"device memory": "no GPU"},
     command=("faultinject", "sweep", "acme:Engine"),
+    replay=("--target", "acme:Engine", "--release", "shutdown"),
 )
 
 

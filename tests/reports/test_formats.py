@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faultinject.errors import UsageError
@@ -32,6 +33,16 @@ def test_every_format_can_be_asked_for_by_one_option(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "json").read_text())["summary"]["violations"] == 12
     assert json.loads((tmp_path / "sarif").read_text())["version"] == "2.1.0"
     assert (tmp_path / "junit").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("name", ["junit", "sarif", "markdown", "github", "html"])
+def test_every_report_has_the_command_that_needs_no_earlier_sweep(tmp_path: Path, name: str) -> None:
+    write_suites(parse_report(f"{name}:{tmp_path / name}"), [suite()])
+    text = (tmp_path / name).read_text()
+    assert f"faultinject replay {sweep()[8].id} --target acme:Engine --release shutdown" in text
+    if name == "html":
+        # The script puts the id of whichever case is looked at between the two.
+        assert '"replay":["faultinject replay "," --target acme:Engine --release shutdown"]' in text
 
 
 @pytest.mark.parametrize(
@@ -112,3 +123,22 @@ def test_an_interrupted_sweep_has_its_reports_too(tmp_path: Path) -> None:
     reporter.finish(summarise([], RECORDING, complete=False))
     run = json.loads((tmp_path / "x").read_text())["runs"][0]
     assert run["invocations"] == [{"executionSuccessful": False}]
+
+
+@pytest.mark.parametrize("name", ["junit", "sarif", "markdown", "github", "html"])
+def test_a_command_from_elsewhere_is_text_in_every_report(tmp_path: Path, name: str) -> None:
+    words = ("--target", "a`|</script><img src=x onerror=pwn()>\n::error::pwned\x1b[2J")
+    environment = msgspec.structs.replace(ENVIRONMENT, replay=words)
+    write_suites(
+        parse_report(f"{name}:{tmp_path / name}"), [msgspec.structs.replace(suite(), environment=environment)]
+    )
+    text = (tmp_path / name).read_text()
+    assert "pwned" in text
+    assert "\n::error::pwned" not in text
+    assert "\x1b" not in text
+    if name in ("html", "junit"):
+        assert "<img" not in text
+    if name == "markdown":
+        (row,) = {line for line in text.splitlines() if "pwned" in line and "| 8 |" in line}
+        assert row.count("|") == 5
+        assert row.count("`") == 2

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from faultinject.facts import CaseResult
+from faultinject.reports import Change
 from faultinject.reports._html import render_html
 from tests.reports._sample import sweep
 from tests.reports._suites import BASELINE, CHANGES, WHY, gated, suite
@@ -104,6 +105,16 @@ def test_of_several_sweeps_one_sentence_is_the_gates(
     assert sentences(page)[:2] == [
         said, ("good", "Nothing new in 20 cases at level steps (12 cases suppressed)."),
     ]  # fmt: skip
+
+
+def test_a_sweep_that_could_not_be_made_is_what_the_page_says() -> None:
+    broken = suite([], status=2, changes=(Change("broken", "it could not be swept", "no such callable"),))
+    assert sentences(render_html([broken])) == [("bad", "The gate fails: the sweep could not be made.")]
+    assert sentences(render_html([gated(status=0), broken]))[0] == (
+        "bad",
+        "The gate fails: 1 of 2 sweeps could not be made (acme:Engine at level steps), nothing new in "
+        "20 cases of 1 sweep (12 cases suppressed).",
+    )
 
 
 def test_a_page_without_a_gate_speaks_of_none() -> None:

@@ -8,7 +8,7 @@ from tests.reports._suites import BASELINE, CHANGES, suite
 def test_a_sweep_is_a_sentence_its_findings_and_its_matrix() -> None:
     text = render_markdown([suite()])
     assert "**12 violations** in 20 cases at level steps (leak 12, clean 8)." in text
-    assert f"| 8 | `faultinject replay {sweep()[8].id}` |" in text
+    assert f"| 8 | `faultinject replay {sweep()[8].id} --target acme:Engine --release shutdown` |" in text
     assert "| 3 | `Engine._profile` | executor | leak | leak | leak | leak |" in text
 
 

@@ -61,7 +61,7 @@ before: the fault came in place of the call. after: it came out of the call, its
    grade       never given back
    caller got  RuntimeError: injected
    steady      3 of 3, seen by zygote
-   replay      faultinject replay 01c6c5df
+   replay      faultinject replay 01c6c5df --target acme:Engine --release shutdown
 
 2. leak, 4 cases: Engine.__init__ has no handler around line 31 that releases executor and scheduler
    place       before freeze_heap (Engine.__init__:31), RuntimeError
@@ -71,7 +71,7 @@ before: the fault came in place of the call. after: it came out of the call, its
    grade       never given back
    caller got  RuntimeError: injected
    steady      3 of 3, seen by zygote
-   replay      faultinject replay 1db99052
+   replay      faultinject replay 1db99052 --target acme:Engine --release shutdown
 
 Beneath the target: 1 finding, each of the frame it is charged to
 charged to         verdict  cases  what    smallest
@@ -87,7 +87,7 @@ Not reached: 1 case of which nothing is known
 faultinject found 12 violations in 20 cases of acme:Engine 2.4.0 at level steps (leak 13, not-reached 1, \
 unstable 1, clean 5).
 1 case has something charged to a frame beneath it.
-Next: faultinject replay 01c6c5df (the first, moment by moment)
+Next: faultinject replay 01c6c5df --target acme:Engine --release shutdown (the first, moment by moment)
 """
 
 

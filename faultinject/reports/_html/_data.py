@@ -6,6 +6,7 @@ Text is escaped where it is shown: the script puts it into the page as text, nev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,8 @@ from faultinject.points import describe_fault, describe_point, short_name, split
 from faultinject.reports._html._tone import tone_of
 from faultinject.reports._suite import Suite
 from faultinject.reports._words import GRADES, clock, what_of
+
+_ID: Final = "ID"
 
 
 class Gain(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,7 +71,14 @@ class CaseData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SweepData(msgspec.Struct, frozen=True):
+    """A sweep.
+
+    Attributes:
+        replay: the command that runs a case again, around its id.
+    """
+
     target: str
+    replay: tuple[str, str]
     gains: tuple[Gain, ...]
     cases: tuple[CaseData, ...]
 
@@ -77,9 +87,11 @@ def sweep_data(suite: Suite) -> SweepData:
     """All that the script is given of a sweep."""
     recording, results = suite.recording, suite.results
     excused = {result.id: suite.reasons[result.id] for result in suite.excused()}
+    before, _, after = suite.replay(_ID).partition(_ID)
     numbers = {column: number for number, column in enumerate(columns_of(results))}
     return SweepData(
         target=plain(recording.target),
+        replay=(before, after),
         gains=tuple(
             Gain(
                 plain(row.name), row.step, plain(short_name(row.callee)), row.line, _all(row.amounts),

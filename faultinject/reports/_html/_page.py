@@ -51,7 +51,7 @@ def _gate(suites: Sequence[Suite]) -> tuple[str, str] | None:
     if len(suites) < 2 or not any(suite.ruling for suite in suites):
         return None
     status, sentence = gate_sentence(suites)
-    return mood_of(status), sentence
+    return mood_of(status), sentence.replace("`", "")
 
 
 def _render(data: str, sweeps: Sequence[SweepView], gate: tuple[str, str] | None) -> str:

@@ -163,9 +163,9 @@ def sweep_view(suite: Suite, *, alone: bool = True) -> SweepView:
         ),
         second_legend=SECOND_LEGEND,
         owned=() if tree else tuple(_owned(row) for row in release_order(recording.owned)),
-        findings=tuple(_findings(_charged(suite), results, {})),
+        findings=tuple(_findings(suite, _charged(suite), {})),
         baseline=plain(suite.ruling.baseline) if suite.ruling is not None else "",
-        excused=tuple(_findings(suite.findings_of(excused), results, suite.reasons)),
+        excused=tuple(_findings(suite, suite.findings_of(excused), suite.reasons)),
         nested=tuple(_nested(summary)),
         apart=tuple(_apart(summary, results)),
         changes=_changes(suite),
@@ -183,7 +183,7 @@ def _sentence(suite: Suite, *, alone: bool) -> tuple[str, str]:
     summary = suite.summary
     if suite.ruling is not None:
         status, text = ruling_sentence(suite, alone=alone)
-        mood = mood_of(status)
+        mood, text = mood_of(status), text.replace("`", "")
     else:
         mood = "bad" if summary.violations else "good"
         cases = f"{counted(len(suite.results), 'case')} at level {suite.recording.level}"
@@ -192,7 +192,7 @@ def _sentence(suite: Suite, *, alone: bool) -> tuple[str, str]:
     if summary.nested:
         verb = "has" if summary.nested == 1 else "have"
         text += f" {counted(summary.nested, 'case')} {verb} something charged to a frame beneath the target."
-    return mood, text if summary.complete else f"{text} The sweep was interrupted."
+    return mood, text if summary.complete or suite.broken else f"{text} The sweep was interrupted."
 
 
 def _changes(suite: Suite) -> tuple[tuple[str, str, str, str], ...]:
@@ -291,10 +291,8 @@ def _charged(suite: Suite) -> Iterable[Finding]:
     return (finding for finding in suite.summary.findings if finding.violation)
 
 
-def _findings(
-    findings: Iterable[Finding], results: Sequence[CaseResult], excused: Mapping[str, str]
-) -> list[FindingView]:
-    known = {result.id: result for result in results}
+def _findings(suite: Suite, findings: Iterable[Finding], excused: Mapping[str, str]) -> list[FindingView]:
+    known = {result.id: result for result in suite.results}
     return [
         FindingView(
             title=plain(f"{finding.verdict}, {counted(finding.count, 'case')}: {finding.handler}"),
@@ -302,7 +300,7 @@ def _findings(
             pairs=tuple(
                 (word, plain(text))
                 for word, text in (
-                    *_details(finding, known),
+                    *_details(suite, finding, known),
                     (EXCUSED, excused.get(finding.smallest, "").removeprefix(f"{EXCUSED} ")),
                 )
                 if text
@@ -312,7 +310,7 @@ def _findings(
     ]
 
 
-def _details(finding: Finding, known: Mapping[str, CaseResult]) -> list[tuple[str, str]]:
+def _details(suite: Suite, finding: Finding, known: Mapping[str, CaseResult]) -> list[tuple[str, str]]:
     pairs = [
         ("place", finding.place),
         ("what", what_of(finding)),
@@ -322,7 +320,7 @@ def _details(finding: Finding, known: Mapping[str, CaseResult]) -> list[tuple[st
     if case is not None:
         grade = GRADES[case.grade] if case.grade is not None else ""
         pairs += [("left", some(case.left, 12)), ("grade", grade), ("caller got", case.exception)]
-    return [*pairs, ("steady", finding.steady), ("replay", f"faultinject replay {finding.smallest}")]
+    return [*pairs, ("steady", finding.steady), ("replay", suite.replay(finding.smallest))]
 
 
 def _nested(summary: Summary) -> list[tuple[str, str, int, str, str]]:

@@ -213,7 +213,7 @@
     fact("id", one.id);
     fact("seen", one.seen);
     for (const note of one.notes) fact("note", note);
-    fact("replay", make("code", `faultinject replay ${one.id}`));
+    fact("replay", make("code", sweeps[one.sweep].replay.join(one.id)));
     body.append(facts);
     const number = listed.indexOf(one);
     find("#previous").disabled = number <= 0;
