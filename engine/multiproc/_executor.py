@@ -138,15 +138,25 @@ def hardened_shutdown(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
         if set_up is None:
             upstream(self)
             return
+        if not set_up.workers.are_watched_by_this_thread:
+            end(self, set_up)
+        elif set_up.lock.acquire(blocking=False):
+            # Whoever shuts down waits for the monitor, which must not wait for that one.
+            try:
+                end(self, set_up)
+            finally:
+                set_up.lock.release()
+
+    def end(executor: Any, set_up: _SetUp) -> None:
         # A second Ctrl-C neither cuts it short nor begins it again.
         with set_up.lock, held():
             # Before the others are ended, too.
             if set_up.failure is None:
-                set_up.failure = failure_of(self)
+                set_up.failure = failure_of(executor)
                 if set_up.failure is not None:
                     set_up.workers.teller.worker_died(set_up.failure)
-            set_up.give_back(functools.partial(upstream, self))
-            _detach(self)
+            set_up.give_back(functools.partial(upstream, executor))
+            _detach(executor)
 
     return shutdown
 

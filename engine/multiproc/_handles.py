@@ -55,6 +55,11 @@ class Workers:
         self._monitors.append(monitor)
         return monitor
 
+    @property
+    def are_watched_by_this_thread(self) -> bool:
+        """Whether this is the thread of their monitor."""
+        return any(one.ident == threading.get_ident() for one in self._monitors)
+
     def _make(self, **kwargs: Any) -> Any:
         start = transactional("worker process", **self._options)(_start)
         # No interrupt comes between the return and the record, as in `OwnershipTransaction.acquire`.

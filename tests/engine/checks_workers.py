@@ -200,3 +200,28 @@ def _given_back_beside(read: Callable[[Any], Any]) -> list[Any]:
     give_back_queue(reader)
     give_back_queue(writer)
     return sorted(map(str, seen))
+
+
+def a_monitor_that_shuts_down_beside_another_thread() -> bool:
+    """As it does where both have seen a worker die; whether it still ran when what it watched was closed."""
+    from engine.multiproc._executor import _SET_UP
+
+    prepared()
+    executor = construct()
+    workers = vars(executor)[_SET_UP].workers
+    monitor = workers.thread(target=executor.shutdown, daemon=True)
+    end_all, last_steps = workers.end_all, workers._last_steps
+    alive: list[bool] = []
+
+    def begin_beside() -> None:
+        monitor.start()
+        end_all()
+
+    def look() -> Any:
+        alive.append(monitor.is_alive())
+        return last_steps()
+
+    workers.end_all, workers._last_steps = begin_beside, look
+    executor.shutdown()
+    monitor.join()
+    return alive == [True]

@@ -82,3 +82,7 @@ def test_a_queue_keeps_its_sockets_until_whoever_reads_from_it_has_left(forge: F
     seen, without_lock = forge.run("hardened:checks_workers.a_queue_that_is_given_back_beside_its_reader")
     assert seen == ["False", "cancelled"]
     assert without_lock == ["BufferError", "True", "cancelled"]
+
+
+def test_the_monitor_does_not_wait_for_the_shutdown_that_waits_for_it(forge: Forge) -> None:
+    assert not forge.run("hardened:checks_workers.a_monitor_that_shuts_down_beside_another_thread")
