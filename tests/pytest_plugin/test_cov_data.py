@@ -15,7 +15,7 @@ class Screen:
     """As much of pytest's terminal as a report needs."""
 
     def __init__(self, root: Path) -> None:
-        self.config = SimpleNamespace(rootpath=root)
+        self.config = SimpleNamespace(rootpath=root, getoption=lambda name: "")
         self.lines: list[str] = []
 
     def section(self, title: str) -> None:
@@ -32,7 +32,7 @@ def test_the_data_is_not_written_behind_a_symbolic_link(tmp_path: Path, link: bo
     if link:
         (tmp_path / ".faultinject").symlink_to(tmp_path / "away")
     screen: Any = Screen(tmp_path)
-    report([[("case", {str(tmp_path / "work.py"): [4]}, [])]], screen)
+    report([[("case", {str(tmp_path / "work.py"): [4]})]], {}, screen)
     assert screen.lines[1] == "work.py     1 of    1  100%"
     assert ("is not written" in screen.lines[2]) == link
     assert ("it is a symbolic link" in screen.lines[2]) == link
