@@ -16,6 +16,7 @@ from faultinject.gate._changes import (
     plain_name,
     point_changes,
 )
+from faultinject.matrix import NOTHING_KNOWN
 from faultinject.points import point_key
 from faultinject.reports import Environment, Root, roots_of
 
@@ -24,9 +25,6 @@ FAILED: Final = 1
 BROKEN: Final = 2
 CHANGED: Final = 3
 SOON: Final = datetime.timedelta(days=14)
-
-NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
-"""Verdicts of which a gate makes nothing: neither new nor fixed."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Final
 from faultinject.facts import CaseResult, Recording
 from faultinject.gate._baseline import Suppression
 from faultinject.gate._changes import describe_keys, describe_moves
-from faultinject.gate._compare import BROKEN, NOTHING_KNOWN, PASSED, Outcome
+from faultinject.gate._compare import BROKEN, PASSED, Outcome
 from faultinject.gate._run import Broken, GateSweep, Made, Ran
+from faultinject.matrix import NOTHING_KNOWN
 from faultinject.points import short_name
 from faultinject.reports import (
     Change,

@@ -17,10 +17,10 @@ from faultinject.errors import FaultinjectError, TargetError, UsageError
 from faultinject.facts import Case, CaseResult, Recording, Summary
 from faultinject.gate._baseline import Baseline, baseline_path, read_baseline
 from faultinject.gate._budget import batches, in_turn
-from faultinject.gate._compare import NOTHING_KNOWN, Outcome, compare
+from faultinject.gate._compare import Outcome, compare
 from faultinject.gate._record import Record, read_record, write_record
 from faultinject.gate._sources import Sources
-from faultinject.matrix import matrix_path
+from faultinject.matrix import NOTHING_KNOWN, matrix_path
 from faultinject.points import point_key
 from faultinject.reports import Environment, Kept, Report
 from faultinject.sweep import Options, sweep_class

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from faultinject.matrix._cells import NESTED, PLAIN, Column, columns_of, fault_rank, tabulate, word_of
+from faultinject.matrix._cells import (
+    NESTED,
+    NOTHING_KNOWN,
+    PLAIN,
+    Column,
+    columns_of,
+    fault_rank,
+    tabulate,
+    word_of,
+)
 from faultinject.matrix._merge import compare_ownership, declaration, declared_owned, merge, update_matrix
 from faultinject.matrix._ownership import must_release_at, owned_at, release_order
 from faultinject.matrix._read import FORMAT, Matrix, OwnedRow, SituationRow, StepRow, read_matrix
@@ -14,6 +23,7 @@ from faultinject.matrix._write import format_matrix, matrix_path, write_matrix
 __all__ = [
     "FORMAT",
     "NESTED",
+    "NOTHING_KNOWN",
     "PLAIN",
     "Column",
     "Lines",

@@ -11,6 +11,8 @@ from faultinject.points import PHASES
 
 PLAIN: Final = frozenset({"clean", "handled", "not-reached", "unstable"})
 """Verdicts that accuse nobody."""
+NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
+"""Verdicts by which a case says nothing of the target."""
 NESTED: Final = "nested "
 """In front of a verdict that is charged to a frame beneath the target."""
 BASE_EXCEPTIONS: Final = frozenset(

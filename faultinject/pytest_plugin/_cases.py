@@ -11,7 +11,7 @@ import pytest
 from faultinject.errors import FaultinjectError
 from faultinject.facts import Case, CaseResult, Observation, Point, Verdict
 from faultinject.gate._compare import violations_of
-from faultinject.matrix import PLAIN
+from faultinject.matrix import NOTHING_KNOWN, PLAIN
 from faultinject.points import short_name
 from faultinject.pytest_plugin._collect import Param, param_of
 from faultinject.pytest_plugin._commands import anew
@@ -26,7 +26,6 @@ from faultinject.reports._words import counted, gravest
 from faultinject.sweep import Judged
 
 _CASE: pytest.StashKey[FaultCase] = pytest.StashKey()
-_NOT_JUDGED = ("not-reached", "unstable")
 
 
 class FaultCase:
@@ -180,7 +179,7 @@ class CaseHooks:
 
     def _conclude(self, item: pytest.Function, param: Param, judged: Judged, flow: Flow) -> None:
         result, settings, root = judged.result, param.settings, item.config.rootpath
-        if result.verdict in _NOT_JUDGED:
+        if result.verdict in NOTHING_KNOWN:
             raise skipped(f"{result.verdict}: {_what(result)}")
         ruling = rule(result, param.planned, param.plan, settings, flow.recording, datetime.date.today())
         # With --runxfail nothing is expected to fail.

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from faultinject.matrix import NOTHING_KNOWN
 from faultinject.reports._suite import Kind, Suite
 from faultinject.reports._words import counted, some
 
 _BROKEN: Final = 2
 _GRAVEST_FIRST: Final = (_BROKEN, 1, 3)
 _STATUS: Final = {0: "The gate passes: ", 1: "The gate fails: ", _BROKEN: "The gate fails: ", 3: ""}
-_NOTHING_KNOWN: Final = frozenset({"not-reached", "unstable"})
 
 
 def gate_sentence(suites: Sequence[Suite]) -> tuple[int, str]:
@@ -63,7 +63,7 @@ def _why(status: int, suites: Sequence[Suite], where: str, missing: str) -> str:
 def _aside(suites: Sequence[Suite]) -> str:
     """How many cases are suppressed, and of how many nothing is known."""
     excused = sum(len(suite.excused()) for suite in suites)
-    unknown = sum(result.verdict in _NOTHING_KNOWN for suite in suites for result in suite.results)
+    unknown = sum(result.verdict in NOTHING_KNOWN for suite in suites for result in suite.results)
     parts = [
         f"{counted(excused, 'case')} suppressed" if excused else "",
         f"nothing known of {counted(unknown, 'case')}" if unknown else "",
