@@ -2,10 +2,14 @@
 
 A case is written over the closing brackets of the document, followed by those brackets again, in one
 ``pwrite``. What was there grows and never shrinks, so no truncation lies in between: whoever reads the
-file, or kills the sweep, finds a whole document with the cases so far. The cost of a case is its own
-size, and nothing of it is kept in memory. (Replacing the file atomically at each case would be quadratic;
-JSON lines would not be the one document the schema promises.) A write that comes up short, on a full
-disk, is undone to the last whole case.
+file, or kills the sweep, finds the cases so far. The cost of a case is its own size, and nothing of it is
+kept in memory. (Replacing the file atomically at each case would be quadratic; JSON lines would not be the
+one document the schema promises.) A write that comes up short, on a full disk, is undone to the last
+whole case.
+
+Linux writes page by page, and a SIGKILL ends a write between two of them (``generic_perform_write`` in
+mm/filemap.c asks ``fatal_signal_pending`` before each). Such a file ends with a page, in the middle of its
+last case, and `read_report` closes it before that case.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ SCHEMA: Final = "faultinject-report/1"
 T = TypeVar("T")
 
 _CLOSE: Final = b"\n]\n}\n"
+_PAGE: Final = 4096
+"""Bytes; pages of other sizes are multiples of it."""
 _CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -161,6 +167,10 @@ class JsonReporter:
     def _put(self, text: bytes) -> None:
         if self._fd < 0:
             raise RuntimeError("the report is not open: start() comes first")
+        left = -(self._end + len(text)) % _PAGE
+        if left < len(self._close):
+            # Brackets on two pages could be left half overwritten by a write that is ended between these.
+            text += b" " * left
         data = text + self._close
         try:
             written = os.pwrite(self._fd, data, self._end)
@@ -210,7 +220,7 @@ def read_document(path: Path, types: Mapping[str, type[T]]) -> T:
     data = read_bytes(path, "report", REPORT_LIMIT)
     name = place(path)
     try:
-        head = decode_json(data, _Head)
+        data, head = _closed(data)
     except msgspec.ValidationError as error:
         raise UsageError(f"{name} is no faultinject report: {lowered(error)}") from None
     except msgspec.DecodeError as error:
@@ -225,6 +235,27 @@ def read_document(path: Path, types: Mapping[str, type[T]]) -> T:
         return msgspec.json.decode(data, type=types[head.schema])
     except msgspec.ValidationError as error:
         raise UsageError(f"{name} does not follow {head.schema}: {lowered(error)}: sweep again") from None
+
+
+def _closed(data: bytes) -> tuple[bytes, _Head]:
+    """A document and its head; one that was cut between two pages ends with the last case that is whole.
+
+    Raises:
+        msgspec.DecodeError: as of `decode_json`.
+    """
+    try:
+        return data, decode_json(data, _Head)
+    except msgspec.DecodeError:
+        if not data or len(data) % _PAGE:
+            raise
+        whole = data[: data.rfind(b"\n")].removesuffix(b",").removesuffix(b"\n]") + _CLOSE
+        try:
+            head = decode_json(whole, _Head)
+        except msgspec.DecodeError:
+            head = _Head()
+        if head.schema != SCHEMA:
+            raise
+        return whole, head
 
 
 def checked(report: Report, path: Path) -> Report:

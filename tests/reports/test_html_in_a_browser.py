@@ -272,6 +272,21 @@ def test_others_are_offered_only_where_there_are_some(browser: Browser, tmp_path
     assert browser.value("location.hash") == f"#case-{cases[-1].id}" != first
 
 
+def test_a_case_shown_right_after_another_closed_stays_in_the_address(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.click(cell(5, 0))
+    # In one turn, and so before the event that tells of the closing.
+    browser.value(
+        f"""new Promise(heard => {{
+            document.querySelector('#case').addEventListener('close', () => heard(0), {{once: true}});
+            document.querySelector('#close').click();
+            document.querySelector({cell(3, 0)!r}).click();
+        }})"""
+    )
+    assert browser.value("document.querySelector('#case').open")
+    assert browser.value("location.hash === '#case-' + document.querySelector('#pick').value")
+
+
 def test_names_that_are_markup_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
     browser.open(written(tmp_path, hostile()))
     assert browser.value("typeof window.hacked") == "undefined"

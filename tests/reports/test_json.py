@@ -120,6 +120,31 @@ def test_a_sweep_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
     assert not report.complete
 
 
+def test_a_write_that_a_kill_ends_between_two_pages_costs_the_last_case_only(tmp_path: Path) -> None:
+    cases = [msgspec.structs.replace(sweep()[n % 20], id=f"{n:08x}") for n in range(90)]
+    path = write(tmp_path / "r.json", cases)
+    data = path.read_bytes()
+    ends = [data.index(b'{"id":"%s"' % case.id.encode()) for case in cases[1:]] + [data.index(b'"summary"')]
+    pages = [page for page in range(4096, len(data), 4096) if page > data.index(b'"cases"')]
+    assert len(pages) > 10
+    for page in pages:
+        path.write_bytes(data[:page])
+        report = read_report(path)
+        assert list(report.cases) == cases[: sum(end <= page + 2 for end in ends)], page
+        assert not report.complete
+
+
+def test_brackets_that_close_the_document_lie_on_one_page(tmp_path: Path) -> None:
+    reporter, case = JsonReporter(tmp_path / "r.json"), sweep()[0]
+    reporter.start(RECORDING, ENVIRONMENT, 5000)
+    for length in range(5000):
+        reporter.case(msgspec.structs.replace(case, notes=("x" * (length % 7),)))
+        size = reporter.path.stat().st_size
+        assert (size - 1) // 4096 == (size - 5) // 4096
+    reporter.close()
+    assert len(read_report(reporter.path).cases) == 1
+
+
 def test_an_interrupted_sweep_may_still_add_its_summary(tmp_path: Path) -> None:
     report = read_report(write(tmp_path / "r.json", sweep()[:7], complete=False))
     assert report.summary is not None

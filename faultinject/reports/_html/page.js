@@ -246,6 +246,8 @@
   find("#close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (given) => { if (given.target === dialog) dialog.close(); });
   dialog.addEventListener("close", () => {
+    // The event comes later than the closing: another case may be shown by then.
+    if (dialog.open) return;
     history.replaceState(null, "", location.pathname + location.search);
     if (from && from.isConnected) from.focus();
   });
