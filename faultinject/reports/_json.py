@@ -248,14 +248,17 @@ def _closed(data: bytes) -> tuple[bytes, _Head]:
     except msgspec.DecodeError:
         if not data or len(data) % _PAGE:
             raise
-        whole = data[: data.rfind(b"\n")].removesuffix(b",").removesuffix(b"\n]") + _CLOSE
-        try:
-            head = decode_json(whole, _Head)
-        except msgspec.DecodeError:
-            head = _Head()
-        if head.schema != SCHEMA:
-            raise
-        return whole, head
+        last_line = data.rfind(b"\n")
+        for whole in (
+            data + b"}\n",  # cut behind the summary
+            data.removesuffix(b",") + _CLOSE,  # behind a case
+            data[:last_line].removesuffix(b",").removesuffix(b"\n]") + _CLOSE,  # within one
+        ):
+            with contextlib.suppress(msgspec.DecodeError):
+                head = decode_json(whole, _Head)
+                if head.schema == SCHEMA:
+                    return whole, head
+        raise
 
 
 def checked(report: Report, path: Path) -> Report:

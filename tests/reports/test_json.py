@@ -17,6 +17,7 @@ from faultinject.reports import (
     SCHEMA,
     JsonReporter,
     Report,
+    _json,
     check_resumable,
     finished_ids,
     read_report,
@@ -120,18 +121,29 @@ def test_a_sweep_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
     assert not report.complete
 
 
-def test_a_write_that_a_kill_ends_between_two_pages_costs_the_last_case_only(tmp_path: Path) -> None:
-    cases = [msgspec.structs.replace(sweep()[n % 20], id=f"{n:08x}") for n in range(90)]
+def test_a_write_that_a_kill_ends_between_two_pages_costs_the_last_case_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Wherever in the document a page may end.
+    monkeypatch.setattr(_json, "_PAGE", 1)
+    cases = [msgspec.structs.replace(sweep()[n % 20], id=f"{n:08x}") for n in range(6)]
     path = write(tmp_path / "r.json", cases)
     data = path.read_bytes()
-    ends = [data.index(b'{"id":"%s"' % case.id.encode()) for case in cases[1:]] + [data.index(b'"summary"')]
-    pages = [page for page in range(4096, len(data), 4096) if page > data.index(b'"cases"')]
-    assert len(pages) > 10
-    for page in pages:
+    ends = [data.index(b'{"id":"%s"' % case.id.encode()) - 2 for case in cases[1:]] + [data.rindex(b"\n],")]
+    for page in range(data.index(b'"cases": [') + 10, len(data) - 3):
         path.write_bytes(data[:page])
         report = read_report(path)
-        assert list(report.cases) == cases[: sum(end <= page + 2 for end in ends)], page
+        assert list(report.cases) == cases[: sum(end <= page for end in ends)], page
         assert not report.complete
+
+
+def test_a_summary_that_is_whole_is_kept_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_json, "_PAGE", 1)
+    path = write(tmp_path / "r.json", sweep())
+    path.write_bytes(path.read_bytes().removesuffix(b"}\n"))
+    assert read_report(path).complete
+    path.write_bytes(path.read_bytes()[:-2])
+    assert not read_report(path).complete
 
 
 def test_brackets_that_close_the_document_lie_on_one_page(tmp_path: Path) -> None:
