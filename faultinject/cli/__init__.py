@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from faultinject.cli import (
+    _bisect,
     _catalogues,
     _compare,
     _diff,
@@ -22,6 +23,7 @@ __all__ = ["app", "main"]
 app.command()(_sweep.sweep)
 app.command()(_compare.compare)
 app.command()(_diff.diff)
+app.command()(_bisect.bisect)
 app.command()(_discover.discover)
 app.command()(_gate.gate)
 app.command()(_lifecycle.lifecycle)

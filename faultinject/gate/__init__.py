@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from faultinject.gate._accept import Grant, accept, parse_grant
 from faultinject.gate._baseline import Baseline, Suppression, baseline_path, read_baseline
+from faultinject.gate._bisect import FirstChange, Trail
 from faultinject.gate._budget import parse_duration
 from faultinject.gate._changes import OwnedRow
 from faultinject.gate._compare import CHANGED, FAILED, PASSED, Outcome, compare
@@ -31,6 +32,7 @@ __all__ = [
     "Baseline",
     "Broken",
     "Difference",
+    "FirstChange",
     "GateDocument",
     "GateSettings",
     "GateSweep",
@@ -41,6 +43,7 @@ __all__ = [
     "Ran",
     "Row",
     "Suppression",
+    "Trail",
     "Watch",
     "accept",
     "baseline_path",

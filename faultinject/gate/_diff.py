@@ -61,7 +61,9 @@ class Difference(msgspec.Struct, frozen=True):
         return bool(self.points or self.owned or self.faults or self.verdicts)
 
 
-class _Key(NamedTuple):
+class CaseKey(NamedTuple):
+    """What is the same of a case whatever its target is called."""
+
     point: str
     fault: str
     times: int
@@ -95,7 +97,7 @@ def diff_reports(a: Report, b: Report) -> Difference:
         point_changes(old, new, a.level),
         ownership_changes(owned_rows(before.owned), owned_rows(after.owned)),
         tuple(faults),
-        tuple(_verdicts(_by_key(a), _by_key(b))),
+        tuple(_verdicts(by_key(a), by_key(b))),
         sum(lines.get(point_key(point), point.line) != point.line for point in after.points),
     )
 
@@ -142,11 +144,17 @@ def _grouped(verdicts: tuple[Verdicts, ...]) -> list[str]:
     ]
 
 
-def _by_key(report: Report) -> dict[_Key, CaseResult]:
-    return {_Key(point_key(r.point), r.fault, r.times, r.second): r for r in report.cases}
+def by_key(report: Report) -> dict[CaseKey, CaseResult]:
+    """The cases of a report."""
+    return {case_key(result): result for result in report.cases}
 
 
-def _verdicts(before: dict[_Key, CaseResult], after: dict[_Key, CaseResult]) -> Iterator[Verdicts]:
+def case_key(result: CaseResult) -> CaseKey:
+    """The key of a case."""
+    return CaseKey(point_key(result.point), result.fault, result.times, result.second)
+
+
+def _verdicts(before: dict[CaseKey, CaseResult], after: dict[CaseKey, CaseResult]) -> Iterator[Verdicts]:
     for key, result in after.items():
         if key in before and word_of(before[key]) != word_of(result):
             yield Verdicts(
