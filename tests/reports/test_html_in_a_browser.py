@@ -33,6 +33,10 @@ def asks_for_nothing_and_complains_of_nothing(browser: Browser, tmp_path: Path) 
     assert browser.complaints() == []
 
 
+CLOSED = "location.hash === '' && document.activeElement.matches('.cell')"
+"""The event that tells of it comes after the closing."""
+
+
 def cell(step: int, column: int) -> str:
     return f'tr[data-step="{step}"] td[data-column="{column}"] .cell'
 
@@ -243,7 +247,7 @@ def test_on_a_phone_nothing_runs_off_the_side(browser: Browser, page: Path, widt
     assert not browser.value(SQUEEZED)
     browser.click("#close")
     # The focus goes back to the cell, and the page scrolls there.
-    browser.until("document.activeElement.matches('.cell')")
+    browser.until(CLOSED)
     browser.click(".word[data-verdict='unstable']")
     browser.until(f"{SHOWN} === 1")
 
@@ -264,7 +268,7 @@ def test_others_are_offered_only_where_there_are_some(browser: Browser, tmp_path
     browser.click(cell(5, 0))
     assert not browser.value(shown)
     browser.press("Escape")
-    browser.until("document.activeElement.matches('.cell')")
+    browser.until(CLOSED)
     browser.click(cell(3, 0))
     assert browser.value(shown)
     first = browser.value("location.hash")
@@ -298,11 +302,11 @@ def test_names_that_are_markup_are_shown_and_never_run(browser: Browser, tmp_pat
     assert ["released", HOSTILE] in [event[:2] for event in events]
     assert ["the caller got", HOSTILE] in [event[:2] for event in events]
     browser.press("Escape")
-    browser.until("document.activeElement.matches('.cell')")
+    browser.until(CLOSED)
     browser.click("table.seconds .cell")
     assert "second fault" in [event[0] for event in browser.value(EVENTS)]
     browser.press("Escape")
-    browser.until("document.activeElement.matches('.cell')")
+    browser.until(CLOSED)
     browser.click("#search")
     browser.type("<script>")
     assert browser.text("#shown") == "3 cases"

@@ -249,7 +249,8 @@
     // The event comes later than the closing: another case may be shown by then.
     if (dialog.open) return;
     history.replaceState(null, "", location.pathname + location.search);
-    if (from && from.isConnected) from.focus();
+    // Where it has the focus already, the page may have been scrolled since.
+    if (from && from.isConnected && document.activeElement !== from) from.focus();
   });
   document.addEventListener("click", (given) => {
     const button = given.target.closest(".cell");
