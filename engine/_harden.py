@@ -254,7 +254,6 @@ def _replacements(options: dict[str, Any]) -> list[_Replacement]:
             for name in ("from_engine_args", "from_vllm_config")
         ),
         _replaced(AsyncMPClient, "reset_mm_cache_async", _client.hardened_reset),
-        _replaced(AsyncMPClient, "get_output_async", _client.hardened_output),
     ]
 
 

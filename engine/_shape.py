@@ -127,7 +127,6 @@ _CLIENT = (
     ("SyncMPClient.__init__", ()),
     ("AsyncMPClient.__init__", ()),
     ("AsyncMPClient.reset_mm_cache_async", ()),
-    ("AsyncMPClient.get_output_async", ()),
     ("DPAsyncMPClient.__init__", ()),
     ("DPLBAsyncMPClient.__init__", ()),
     ("MPClient.start_engine_core_monitor", ("Thread",)),

@@ -12,7 +12,7 @@ import functools
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine._rebound import globals_of, rebound
@@ -61,38 +61,12 @@ def hardened_client_shutdown(upstream: Callable[..., None]) -> Callable[..., Non
 
     @functools.wraps(upstream)
     def shutdown(self: Any, *args: Any, **kwargs: Any) -> None:
-        vars(self)[_ENDS] = True
         try:
             upstream(self, *args, **kwargs)
         finally:
             _fail_what_is_asked(self)
 
     return shutdown
-
-
-def hardened_output(upstream: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-    """``AsyncMPClient.get_output_async``: that an engine ends which was told to is no failure.
-
-    It says so while the loop still runs beside a shutdown in another thread, and what waits for its outputs
-    would log an error. That is about to be cancelled by the shutdown.
-
-    Args:
-        upstream: vLLM's own.
-    """
-
-    @functools.wraps(upstream)
-    async def get_output_async(self: Any) -> Any:
-        try:
-            return await upstream(self)
-        except Exception:
-            if _ENDS in vars(self):
-                raise asyncio.CancelledError from None
-            raise
-
-    return get_output_async
-
-
-_ENDS = "_is_being_shut_down"
 
 
 def hardened_monitor(upstream: Callable[[Any], None]) -> Callable[[Any], None]:
